@@ -147,6 +147,11 @@ REPORT_URL: Final = "OJS_REPORT_URL"
 """The variable by which a dispatcher lets functions report on their jobs: the URL of the API."""
 BINDINGS: Final = "OJS_BINDINGS"
 """The variable that says, as a JSON array, which functions run the jobs of which queues."""
+TASK_FAMILIES: Final = "OJS_TASK_FAMILIES"
+"""The variable that names the tasks to look after: a JSON array of pairs of cluster and family."""
+TASK_LEASE_S: Final = 600
+"""For how long a job is reserved for its task, in seconds. While the task runs, the sweep extends
+it each time that half of it is over."""
 SIGNING_SECRET: Final = "OJS_SIGNING_SECRET"  # noqa: S105 - a name
 """The secret that signs delivered jobs, where nobody names another one."""
 TASK_PROTECTION: Final = "OJS_TASK_PROTECTION"
@@ -224,6 +229,11 @@ deployment covers queues of another."""
 
 OLD_QUEUE_SEPARATOR: Final = "-"
 """What stood there before, and still does in deployments that were made with it."""
+
+
+def task_group(queue_prefix: str) -> str:
+    """Return the group of a deployment's tasks, which tells them from those of another one."""
+    return f"ojs-{queue_prefix}"
 
 
 def queue_name_prefix(prefix: str, separator: str) -> str:

@@ -31,6 +31,7 @@ from ojs_aws.bootstrap.clients import (
     evidence_of,
     secret_reader,
     stacks_of,
+    tasks_of,
 )
 from ojs_aws.config import Settings
 from ojs_aws.domain.job import JobState
@@ -73,6 +74,7 @@ __all__ = [
     "secret_reader",
     "stacks_of",
     "stores_of_bindings",
+    "tasks_of",
 ]
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.evidence import Evidence, Reading
     from ojs_aws.adapters.secrets import SecretReader
     from ojs_aws.adapters.stacks import Stacks
+    from ojs_aws.adapters.tasks import EcsClient, Tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,14 @@ def stacks_of(endpoint_url: str | None, region: str | None, account: str) -> Sta
         account=account,
         sleep=time.sleep,
     )
+
+
+def tasks_of(endpoint_url: str | None = None, region: str | None = None) -> Tasks:
+    """Return what starts and stops tasks of ECS; parameters as of :func:`aws_clients`."""
+    from ojs_aws.adapters.tasks import Tasks  # only bindings of tasks need it
+
+    client = _maker(endpoint_url, region)("ecs")
+    return Tasks(cast("EcsClient", client))
 
 
 def data_removal_of(endpoint_url: str | None, region: str | None) -> DataRemoval:

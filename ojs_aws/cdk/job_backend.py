@@ -331,12 +331,18 @@ class JobBackend(Construct):
         return bool(self.props.report_secrets) or isinstance(self.props.access, OpenAccess)
 
     def allow_targets(self, targets: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        """Let operators bind queues to these functions, by the names of their bindings.
+        """Let operators bind queues to these targets, by the names of their bindings.
 
-        :raises ValueError: a name that another construct has used.
+        :raises ValueError: a name that another construct has used, or a queue whose messages invoke
+            a dispatcher of the other kind.
         """
         if taken := sorted({*targets} & {*self._targets}):
             raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
+        if mixed := sorted(_queues_of_tasks(targets, self._targets)):
+            raise ValueError(
+                f"Tasks, and functions or endpoints, would get the jobs of {', '.join(mixed)}: "
+                "give tasks queues of their own."
+            )
         if not self._targets:
             self.alarms.watch_bindings(self.tick, self.props.alarm_topic)
         if _has_functions(targets) and not _has_functions(self._targets):
@@ -361,5 +367,14 @@ class JobBackend(Construct):
 
 
 def _has_functions(targets: Mapping[str, Mapping[str, Sequence[str]]]) -> bool:
-    """Return whether some targets are functions, and not endpoints."""
-    return any("prefixes" not in each for each in targets.values())
+    """Return whether some targets are functions, and neither endpoints nor tasks."""
+    return any(not {"prefixes", "family"} & {*each} for each in targets.values())
+
+
+def _queues_of_tasks(*known: Mapping[str, Mapping[str, Sequence[str]]]) -> set[str]:
+    """Return the queues that tasks serve, and something else as well."""
+    targets = [each for some in known for each in some.values()]
+    of_tasks = {queue for each in targets if "family" in each for queue in each["queues"]}
+    return of_tasks & {
+        queue for each in targets if "family" not in each for queue in each["queues"]
+    }

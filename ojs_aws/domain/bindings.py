@@ -113,20 +113,24 @@ def read_suspension(text: str) -> Suspension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedTarget:
-    """Describes a function, or endpoints, that the stack allows queues to be bound to.
+    """Describes a function, tasks or endpoints that the stack allows queues to be bound to.
 
     :ivar queues: whose messages invoke its dispatcher.
     :ivar types: the job types that it runs where nobody registered others; may be empty.
-    :ivar prefixes: of the URLs that somebody may register; none for a function.
+    :ivar prefixes: of the URLs that somebody may register; none for a function or task.
+    :ivar family: of the task definition; empty for functions and endpoints.
     """
 
     queues: Sequence[str]
     types: Sequence[str]
     prefixes: Sequence[str] = ()
+    family: str = ""
 
     @property
     def kind(self) -> str:
-        """Return ``https`` for endpoints, ``lambda`` for a function."""
+        """Return ``https`` for endpoints, ``ecs`` for tasks, ``lambda`` for a function."""
+        if self.family:
+            return "ecs"
         return "https" if self.prefixes else "lambda"
 
 

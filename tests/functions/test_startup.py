@@ -29,6 +29,13 @@ ENVIRONMENT: Final = {
     "OJS_TABLE": "ojs",
     "OJS_QUEUE_URL_PREFIX": "https://sqs.us-east-1.amazonaws.com/123456789012/",
 }
+TASKS: Final = {
+    "OJS_BINDINGS": "[]",
+    "OJS_REPORT_URL": "https://api.example.com",
+    "OJS_SIGNING_SECRET": "whsec_test",
+    "OJS_TASK_FAMILIES": "[]",
+}
+"""What the functions of tasks have beside it, or in its place."""
 
 
 def test_entry_points_stop_the_garbage_collector_before_they_import() -> None:
@@ -52,11 +59,13 @@ def test_a_start_loads_nothing_that_only_rare_requests_need() -> None:
     """
     names = (
         *("producer", "worker_api", "job_endpoint", "operator", "system", "stream", "tick"),
-        *("authorizer", "api_keys", "dispatcher", "settler"),
+        *("authorizer", "api_keys", "dispatcher", "settler", "task_dispatcher", "task_settler"),
     )
     program = f"""
-import importlib, sys
+import importlib, os, sys
 for name in {names!r}:
+    if name.startswith("task_"):
+        os.environ |= {TASKS!r}
     importlib.import_module(f"functions.{{name}}.handler")
     if found := [each for each in {RARE!r} if each in sys.modules]:
         sys.exit(f"{{name}} loads {{found}}")

@@ -193,7 +193,8 @@ def test_an_application_synthesises_the_installed_constructs(shop: Shop) -> None
     functions = [each for each in template["Resources"].values() if each["Type"] == kind]
     handlers = {each["Properties"]["Handler"] for each in functions}
     own = {path.name for path in FUNCTIONS.iterdir() if (path / "handler.py").is_file()}
-    default = own - {"dispatcher", "event_jobs", "export", "job_endpoint", "removal", "settler"}
+    bound = {"dispatcher", "settler", "task_dispatcher", "task_settler"}
+    default = own - bound - {"event_jobs", "export", "job_endpoint", "removal"}
     expected = {f"functions.{name}.handler.handler" for name in default}
     assert handlers == {*expected, "orders.handler"}
 

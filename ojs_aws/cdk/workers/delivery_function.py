@@ -13,7 +13,7 @@ from constructs import Construct
 from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.function_options import FunctionOptions
 from ojs_aws.cdk.job_backend import JobBackend
-from ojs_aws.cdk.workers.lambda_bindings import BINDING_NAME
+from ojs_aws.cdk.workers.binding_functions import BINDING_NAME
 from ojs_aws.cdk.workers.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,

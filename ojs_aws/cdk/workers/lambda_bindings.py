@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -12,18 +11,19 @@ from aws_cdk import Duration, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
-from aws_cdk import aws_lambda_event_sources as sources
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
-from ojs_aws.cdk.bundle import backend_bundle, with_services
-from ojs_aws.cdk.function_options import secret_services, secrets_environment
-from ojs_aws.cdk.job_backend import JobBackend
-from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.ojs_function import OjsFunction
 from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
 from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.cdk.workers.binding_functions import (
+    TIMEOUT_S,
+    BindingOptions,
+    binding_function,
+    binding_trigger,
+    check_targets,
+)
 from ojs_aws.topology import BINDINGS, OWNER_TAG, REPORT_URL, SIGNING_SECRET
 
 if TYPE_CHECKING:
@@ -36,12 +36,8 @@ SHORTEST_AGE_S: Final = 60
 LONGEST_AGE_S: Final = 21_600
 """Bounds of Lambda for the age of an event, in seconds."""
 OUTCOME_TRIES: Final = 100
-TIMEOUT_S: Final = 30
-"""Of dispatcher and settler, which wait for no handler."""
 DEFAULT_TIMEOUT_S: Final = 3
 """Lambda's own, of a function that names none."""
-
-BINDING_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,29 +62,18 @@ class LambdaTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LambdaBindingsProps:
-    """Say which functions run the jobs of which queues.
+class LambdaBindingsProps(BindingOptions):
+    """Say which functions run the jobs of which queues, beside the options of bindings.
 
-    :ivar backend: whose jobs they run.
-    :ivar targets: by the names of their bindings, of letters and digits.
+    :ivar targets: by the names of their bindings, of letters and digits. The functions themselves
+        are bounded by their reserved concurrency, or by the queue's limits.
     :ivar signing_secret: lets the functions report progress, checkpoints and heartbeats while they
         run: each event has a token, which this secret signs. The backend's ``report_secrets`` must
         have it. None: they cannot.
-    :ivar batch_size: jobs that one invocation dispatches or settles at most (1 to 10).
-    :ivar max_concurrency: invocations of the dispatcher for each queue, and of the settler, at a
-        time (2 to 1000). The functions themselves are bounded by their reserved concurrency, or by
-        the queue's limits.
-    :ivar memory_mb: of dispatcher and settler.
     """
 
-    backend: JobBackend
     targets: Mapping[str, LambdaTarget]
     signing_secret: ecs.Secret | None = None
-    batch_size: int = 10
-    max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
-    memory_mb: int = 512
-    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
-    log_level: str = "INFO"
 
 
 class LambdaBindings(Construct):
@@ -132,9 +117,11 @@ class LambdaBindings(Construct):
         )
         self.aliases = {name: self._alias(name, each) for name, each in props.targets.items()}
         self.dispatcher = self._dispatcher()
-        self.settler = self._function("settler", "Reports what became of dispatched jobs", {}, {})
+        self.settler = binding_function(
+            self, "settler", "Reports what became of dispatched jobs", props, {}
+        )
         props.backend.grant(self.settler, SETTLER)
-        self.settler.add_event_source(self._trigger(self.outcomes))
+        self.settler.add_event_source(binding_trigger(self.props, self.outcomes))
         props.backend.allow_targets(
             {
                 name: {"queues": [*each.queues], "types": [*each.types]}
@@ -187,11 +174,13 @@ class LambdaBindings(Construct):
         if self.props.signing_secret is not None:
             secrets[SIGNING_SECRET] = self.props.signing_secret
             environment[REPORT_URL] = backend.api.url
-        function = self._function(
+        function = binding_function(
+            self,
             "dispatcher",
             f"Hands the jobs of {', '.join(longest)} to functions"[:200],
+            self.props,
             environment,
-            secrets,
+            secrets=secrets,
         )
         backend.grant(function, DISPATCHER, queues)
         function.add_to_role_policy(
@@ -201,55 +190,12 @@ class LambdaBindings(Construct):
             )
         )
         for each_queue in queues:
-            function.add_event_source(self._trigger(each_queue))
+            function.add_event_source(binding_trigger(self.props, each_queue))
         for each in function.node.find_all():
             if isinstance(each, lambda_.CfnEventSourceMapping):  # a pause switches them off
                 Tags.of(each).add(OWNER_TAG, backend.queues.prefix)
         backend.worker_concurrency.add(self, self.props.max_concurrency, len(queues))
         return function
-
-    def _function(
-        self,
-        name: str,
-        description: str,
-        environment: Mapping[str, str],
-        secrets: Mapping[str, ecs.Secret],
-    ) -> OjsFunction:
-        props, backend = self.props, self.props.backend
-        tracing = backend.props.tracing
-        bundle = backend_bundle(backend.props.target, tracing=tracing)
-        function = OjsFunction(
-            self,
-            name.capitalize(),
-            OjsFunctionProps(
-                handler=f"functions.{name}.handler.handler",
-                bundle=with_services(bundle, secret_services(self, secrets)),
-                description=f"Open Job Spec: {description}",
-                service=f"ojs-{name}",
-                environment={
-                    **backend.environment,
-                    **environment,
-                    **secrets_environment(self, secrets),
-                },
-                memory_mb=props.memory_mb,
-                timeout_s=TIMEOUT_S,
-                log_retention=props.log_retention,
-                log_level=props.log_level,
-                tracing=tracing,
-                loops=True,  # retries come back to both
-            ),
-        )
-        for secret in secrets.values():
-            secret.grant_read(function)
-        return function
-
-    def _trigger(self, queue: sqs.IQueue) -> sources.SqsEventSource:
-        return sources.SqsEventSource(
-            queue,
-            batch_size=self.props.batch_size,
-            max_concurrency=self.props.max_concurrency,
-            report_batch_item_failures=True,
-        )
 
 
 def _timeout_s(function: lambda_.Function) -> int:
@@ -262,25 +208,9 @@ def _check(targets: Mapping[str, LambdaTarget]) -> None:
 
     :raises ValueError: naming which, and why.
     """
-    if not targets:
-        raise ValueError("Name a target at least: targets={'email': LambdaTarget(...)}.")
-    owners: dict[tuple[str, str], str] = {}
+    check_targets(targets)
     for name, target in targets.items():
-        if not BINDING_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a binding: use 1 to 32 letters and digits.")
-        if not target.queues or isinstance(target.types, str):
-            raise ValueError(f"The target {name!r} needs queues, and its types as a list.")
-        if any("*" in pattern[:-1] for pattern in target.types):
-            raise ValueError(f"A pattern of job types has one * at its end ({name!r}).")
         if not SHORTEST_AGE_S <= target.max_event_age_s <= LONGEST_AGE_S:
             raise ValueError(
                 f"max_event_age_s of {name!r} is between {SHORTEST_AGE_S} and {LONGEST_AGE_S}."
             )
-        for queue in target.queues:
-            for pattern in target.types:
-                other = owners.setdefault((queue, pattern), name)
-                if other != name:
-                    raise ValueError(
-                        f"The targets {other!r} and {name!r} both serve {pattern!r} of the queue "
-                        f"{queue!r}: name different types."
-                    )

@@ -35,7 +35,7 @@ class BindingEntry:
     :ivar is_registered: whether they were registered, and are not the stack's.
     :ivar state: ``active`` or ``suspended``.
     :ivar reason: why it is suspended; empty while it is not.
-    :ivar kind: ``lambda`` or ``https``.
+    :ivar kind: ``lambda``, ``https`` or ``ecs``.
     :ivar endpoint: the registered URL of the kind ``https``.
     :ivar described: everything that the backend says of it.
     """

@@ -32,13 +32,15 @@ REPORTS: Final = frozenset(
         "fail",
         "fail_job",
         "heartbeat",
+        "info",
         "post_progress",
         "report_progress",
         "report_progress_of",
         "save_checkpoint",
     }
 )
-"""The operations that a token opens. Each checks that the attempt still holds its job."""
+"""The operations that a token opens: reports, and to read the job. Each checks that the attempt
+still holds its job."""
 
 _TOKEN: Final = re.compile(
     rf"(?P<signed>{TOKEN_PREFIX}(?P<job>[0-9a-f-]{{36}})\.(?P<attempt>[0-9]{{1,10}})"
@@ -65,7 +67,7 @@ class AttemptGrant:
     def caller(self) -> Caller:
         """Return the caller that the token stands for."""
         about = ATTEMPT + self.job_id
-        permissions = frozenset({Permission.DEQUEUE})
+        permissions = frozenset({Permission.DEQUEUE, Permission.INSPECT})
         return Caller(id=about, name=about, permissions=permissions, attempt=self)
 
     def check_operation(self, operation: str) -> None:

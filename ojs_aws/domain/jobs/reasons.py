@@ -13,6 +13,7 @@ from enum import StrEnum
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lifecycle import SNOOZE
+from ojs_aws.domain.task_bindings import TASK_WORKER, TaskAttempt
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 
 
@@ -119,7 +120,13 @@ def _running(job: JobRecord, now: Instant) -> Reason:
     else:
         text += f" Without a heartbeat, another worker can have it at {_at(held.due_at, now)}."
     data["execution_ends_at"] = format_instant(held.execution_ends_at)
-    return Reason(ReasonCode.RUNNING, text, held.due_at, data)
+    hint = ""
+    if worker.startswith(TASK_WORKER):
+        task = TaskAttempt.of(job).started_by
+        data["task"] = task
+        text += " It runs in an ECS task."
+        hint = f"aws ecs list-tasks --cluster CLUSTER --started-by {task}"
+    return Reason(ReasonCode.RUNNING, text, held.due_at, data, hint)
 
 
 def _ended(job: JobRecord) -> Reason:

@@ -28,7 +28,7 @@ class BindingView:
     :ivar types: the job types that its function runs; none while nobody has registered any.
     :ivar is_registered: whether they were registered here; else the stack names them.
     :ivar suspension: why nothing is dispatched to it; None while something is.
-    :ivar kind: ``lambda`` or ``https``.
+    :ivar kind: ``lambda``, ``https`` or ``ecs``.
     :ivar endpoint: the registered URL of the kind ``https``; empty while nobody has registered one.
     """
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.jobs.held_job import AttemptRef
+from ojs_aws.domain.jobs.held_job import AttemptRef, Holder, check_holder
 
 if TYPE_CHECKING:
     from ojs_aws.domain.access import AttemptBound
+    from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.calls import Call
     from ojs_aws.transport.http.workers.models import HeartbeatValues, ReportBody
@@ -41,6 +42,14 @@ def beat_of_attempt(call: Call, grant: AttemptBound, body: HeartbeatValues) -> H
         None, grant.job_id, body.visibility_timeout_ms, which=_attempt_of(grant), start=None
     )
     return answered
+
+
+def check_reader(grant: AttemptBound, job: JobRecord) -> None:
+    """Refuse to show a job to whom its token no longer gives it.
+
+    :raises ConflictError: the attempt is over.
+    """
+    check_holder(job, "read", Holder(None, _attempt_of(grant)))
 
 
 def _attempt_of(grant: AttemptBound) -> AttemptRef:

@@ -1,8 +1,8 @@
-"""Dispatches jobs to Lambda functions, and waits for none of them (ojs-serverless, 2 and 7).
+"""Dispatches jobs to functions and ECS tasks, and waits for none of them (ojs-serverless, 2, 7).
 
 A queue's trigger invokes the dispatcher. It claims jobs as any worker does, and hands each to the
-queue of its function's asynchronous invocations. The message of a dispatched job stays hidden: it
-comes back when the reservation ends, unless an outcome has deleted it before.
+queue of its function's asynchronous invocations, or starts its task. The message of a dispatched
+job stays hidden: it comes back when the reservation ends, unless an outcome has deleted it before.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ojs_aws.domain.errors import BackendError, BackendUnavailableError, JsonVal
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.json_text import Member, RawJson, encode
+from ojs_aws.domain.task_bindings import TASK_WORKER, TaskBinding
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.worker.delivery.event import EventTooLargeError, event_of, event_text
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.functions import Functions
     from ojs_aws.adapters.s3 import S3Documents
     from ojs_aws.services.backend import Backend
+    from ojs_aws.worker.delivery.task_start import TaskStarter
 
 SUSPENDED_FOR_S: Final = 300
 """How long messages are hidden while all bindings of their queue are suspended, in seconds."""
@@ -49,19 +51,22 @@ _logger = logging.getLogger(__name__)
 class Dispatcher:
     """Dispatches the jobs of the queues that its bindings name.
 
+    :ivar functions: invokes functions; None where no binding has one.
     :ivar states: says which bindings are suspended, and which types were registered for them.
     :ivar bindings: those of the stack; registered types replace theirs.
     :ivar reports: returns where a function may report on its job while it runs, and by which token;
         None: nowhere.
     :ivar documents: keeps jobs that are too large for an event; None: they fail.
+    :ivar tasks: starts the tasks of jobs; None where no binding has a task definition.
     """
 
     backend: Backend
-    functions: Functions
+    functions: Functions | None
     states: QueueBindings
     bindings: Sequence[Binding]
     reports: Callable[[JobRecord], RawJson] | None = None
     documents: S3Documents | None = None
+    tasks: TaskStarter | None = None
     queues: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +86,8 @@ class Dispatcher:
         records = event.get("Records")
         if not isinstance(records, list):
             raise ValueError("no SQS event: connect the function to queues of the backend")
-        worker_id = f"dispatcher_{getattr(context, 'aws_request_id', '')}"
+        prefix = TASK_WORKER if self.tasks is not None else "dispatcher_"
+        worker_id = f"{prefix}{getattr(context, 'aws_request_id', '')}"
         by_queue: dict[str, list[Record]] = {}
         done: set[str] = set()
         for raw in records:
@@ -191,6 +197,10 @@ class _Round:
             reason = self.suspended[binding.name].reason
             return self._give_back(record, f"The binding {binding.name!r} is suspended: {reason}.")
         record = self._held_long_enough(record, binding)
+        tasks, functions = self.dispatcher.tasks, self.dispatcher.functions
+        if isinstance(binding, TaskBinding):
+            assert tasks is not None  # noqa: S101
+            return self._begin(record, binding, lambda: tasks.start(binding, record))
         event = event_of(record, job, self.worker_id, self.dispatcher.reports)
         backend, documents = self.dispatcher.backend, self.dispatcher.documents
         try:
@@ -199,7 +209,8 @@ class _Round:
             return self._refuse(record, str(problem))
         except BackendError as problem:
             return self._give_back(record, f"No link to it could be made: {problem.message}")
-        return self._begin(record, binding, text)
+        assert functions is not None  # noqa: S101
+        return self._begin(record, binding, lambda: functions.begin(binding.target, text))
 
     def _is_open(self, name: str) -> bool:
         """Return whether a job may go to a binding; one that is tried gets a single job."""
@@ -226,11 +237,11 @@ class _Round:
         )
         return held or record
 
-    def _begin(self, record: JobRecord, binding: Binding, event: str) -> bool:
-        """Hand a job to Lambda, and return whether its message stays."""
+    def _begin(self, record: JobRecord, binding: Binding, begin: Callable[[], None]) -> bool:
+        """Hand a job to its function or task, and return whether its message stays."""
         store, now = self.dispatcher.states, self.dispatcher.backend.clock.now()
         try:
-            self.dispatcher.functions.begin(binding.target, event)
+            begin()
         except TargetError as problem:
             _logger.error("The binding %s is suspended: %s", binding.name, problem)
             reason = f"{binding.target} {problem.reason}"
@@ -238,7 +249,7 @@ class _Round:
             text = f"The binding {binding.name!r} is suspended: {reason}."
             return self._give_back(record, text)
         except BackendUnavailableError as problem:
-            return self._give_back(record, f"Lambda took no events: {problem.message}")
+            return self._give_back(record, f"Its target took no job: {problem.message}")
         if binding.name in self.suspended:
             store.end_trial(self.queue, binding.name, self.suspended[binding.name])
         return True

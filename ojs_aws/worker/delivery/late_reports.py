@@ -113,12 +113,29 @@ def reports_of(environ: Mapping[str, str]) -> Callable[[JobRecord], RawJson] | N
     """
     if REPORT_URL not in environ:
         return None
+    url, token = tokens_of(environ)
+
+    def member(record: JobRecord) -> RawJson:
+        return encode({"url": url, "token": token(record)})
+
+    return member
+
+
+def tokens_of(environ: Mapping[str, str]) -> tuple[str, Callable[[JobRecord], str]]:
+    """Return where to report on jobs, and what makes the token for a job's running attempt.
+
+    It makes no call for a job: the secret is read now, and again after five minutes.
+
+    :raises KeyError: the environment names no API, or no secret.
+    :raises BackendError: the secret cannot be read.
+    :raises ValueError: it is empty.
+    """
     reports = LateReports.to(environ[REPORT_URL])
 
     def key() -> str:
         return signing_keys(secret(SIGNING_SECRET))[0]
 
-    def member(record: JobRecord) -> RawJson:
+    def token(record: JobRecord) -> str:
         held = record.reservation
         assert held is not None  # noqa: S101 - it was claimed
         grant = AttemptGrant(
@@ -127,7 +144,7 @@ def reports_of(environ: Mapping[str, str]) -> Callable[[JobRecord], RawJson] | N
             reservation_id=held.id,
             ends_at=held.execution_ends_at,
         )
-        return encode({"url": reports.url, "token": token_text(grant, key())})
+        return token_text(grant, key())
 
     key()
-    return member
+    return reports.url, token

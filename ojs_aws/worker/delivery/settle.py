@@ -10,7 +10,7 @@ returned or raised, in the form of its runtime.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -185,6 +185,25 @@ def _text(members: Mapping[str, Member], name: str) -> str:
     return member.value if member is not None and isinstance(member.value, str) else ""
 
 
+def settled_each(
+    backend: Backend,
+    event: Mapping[str, Any],
+    must_come_back: Callable[[Mapping[str, Any]], bool],
+) -> dict[str, list[dict[str, str]]]:
+    """Settle each record of an event; return the partial batch response.
+
+    :param must_come_back: settles a record; returns whether that must be repeated.
+    :raises ValueError: no event of an SQS event source mapping.
+    """
+    records = event.get("Records")
+    if not isinstance(records, list):
+        raise ValueError("no SQS event: connect the function to the queue of outcomes")
+    stays = backend.stores.parallel.each(must_come_back, records)
+    ids = [str(raw.get("messageId", "")) for raw in records]
+    kept = [id_ for id_, stay in zip(ids, stays, strict=True) if stay]
+    return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in kept]}
+
+
 @dataclass(frozen=True, slots=True)
 class Settler:
     """Reports the outcomes of dispatched jobs."""
@@ -200,13 +219,7 @@ class Settler:
             be reached.
         :raises ValueError: no event of an SQS event source mapping.
         """
-        records = event.get("Records")
-        if not isinstance(records, list):
-            raise ValueError("no SQS event: connect the function to the queue of outcomes")
-        stays = self.backend.stores.parallel.each(self._must_come_back, records)
-        ids = [str(raw.get("messageId", "")) for raw in records]
-        kept = [id_ for id_, stay in zip(ids, stays, strict=True) if stay]
-        return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in kept]}
+        return settled_each(self.backend, event, self._must_come_back)
 
     def _must_come_back(self, raw: Mapping[str, Any]) -> bool:
         try:

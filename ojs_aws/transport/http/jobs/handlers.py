@@ -107,9 +107,16 @@ def _described(members: Members) -> list[models.MiddlewareMember]:
 
 
 def info(call: Call) -> Answer[models.JobAnswer]:
-    """Return the whole job (INFO)."""
+    """Return the whole job (INFO); by the token of an attempt, while that holds it."""
+    grant = call.request.caller.attempt
+    if grant is not None:
+        grant.check_report(call.job_id)
     job = call.backend.jobs.info(call.job_id)
     call.note_jobs([job])
+    if grant is not None:
+        from ojs_aws.transport.http.attempts import check_reader  # few callers have a token
+
+        check_reader(grant, job)
     return Answer(job_answer(render_job(job)))
 
 

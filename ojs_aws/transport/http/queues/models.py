@@ -261,7 +261,7 @@ class Binding(TypedDict):
 
     name: str
     queue: QueueName
-    kind: Literal["lambda", "https"]
+    kind: Literal["lambda", "https", "ecs"]
     job_types: list[str]
     endpoint: NotRequired[str]
     is_registered: bool

@@ -100,10 +100,10 @@ def test_the_caller_of_a_token_is_bound_to_its_attempt() -> None:
     caller = GRANT.caller
     assert (caller.id, caller.name, caller.attempt) == (f"attempt:{JOB}", f"attempt:{JOB}", GRANT)
     assert not caller.is_bound  # the attempt says more, and nothing has to be read for it
-    assert caller.permissions == {"dequeue"}
+    assert caller.permissions == {"dequeue", "inspect"}
 
 
-@pytest.mark.parametrize("operation", ["fetch", "cancel", "info", "put_checkpoint", "health", ""])
+@pytest.mark.parametrize("operation", ["fetch", "cancel", "why", "put_checkpoint", "health", ""])
 def test_a_token_opens_no_other_operation(operation: str) -> None:
     """The refusal names it."""
     with pytest.raises(PermissionDeniedError) as refused:

@@ -1,0 +1,22 @@
+"""Settles the jobs of stopped ECS tasks, and looks after running ones each minute."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from ..startup import finish_init
+
+from ojs_aws.bootstrap import build_backend, tasks_of
+from ojs_aws.config import Settings
+from ojs_aws.topology import TASK_FAMILIES, task_group
+from ojs_aws.worker.delivery.task_settle import TaskSettler
+from ojs_aws.worker.delivery.task_sweep import TaskFunction, TaskSweep, read_families
+
+settings = Settings.from_env(os.environ)
+backend = build_backend(settings)
+settler = TaskSettler(backend, task_group(settings.queue_prefix))
+sweep = TaskSweep(backend, tasks_of(), settler, read_families(os.environ[TASK_FAMILIES]))
+handler: Final[TaskFunction] = finish_init(
+    TaskFunction(settler, sweep), backend.jobs.ack, backend.jobs.fail
+)

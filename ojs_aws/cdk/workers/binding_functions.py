@@ -1,0 +1,137 @@
+"""Defines what bindings of all kinds share: functions, triggers, and checks of their types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
+from ojs_aws.cdk.bundle import backend_bundle, with_services
+from ojs_aws.cdk.function_options import secret_services, secrets_environment
+from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_ecs as ecs  # takes seconds to import
+
+TIMEOUT_S: Final = 30
+"""Of dispatchers and settlers, which wait for no handler."""
+BINDING_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingOptions:
+    """Say how the functions of bindings run.
+
+    :ivar backend: whose jobs they dispatch.
+    :ivar batch_size: jobs that one invocation dispatches or settles at most (1 to 10).
+    :ivar max_concurrency: invocations of the dispatcher for each queue, and of the settler, at a
+        time (2 to 1000). It does not bound how many jobs run: limits of the queue do.
+    :ivar memory_mb: of dispatcher and settler.
+    """
+
+    backend: JobBackend
+    batch_size: int = 10
+    max_concurrency: int | None = DEFAULT_MAX_CONCURRENCY
+    memory_mb: int = 512
+    log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH
+    log_level: str = "INFO"
+
+
+class BoundTypes(Protocol):
+    """Says which jobs a target of a binding runs."""
+
+    @property
+    def queues(self) -> Sequence[str]:
+        """Return the queues."""
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Return the patterns of job types."""
+
+
+def binding_function(
+    scope: Construct,
+    name: str,
+    description: str,
+    options: BindingOptions,
+    environment: Mapping[str, str],
+    *,
+    secrets: Mapping[str, ecs.Secret] | None = None,
+    services: Sequence[str] = (),
+    timeout_s: int = TIMEOUT_S,
+) -> OjsFunction:
+    """Return a function of bindings, whose handler is below ``functions``.
+
+    :param name: of the folder of its handler.
+    :param services: further AWS services that it calls.
+    """
+    backend, named = options.backend, secrets or {}
+    tracing = backend.props.tracing
+    bundle = backend_bundle(backend.props.target, tracing=tracing)
+    function = OjsFunction(
+        scope,
+        "".join(part.capitalize() for part in name.split("_")),
+        OjsFunctionProps(
+            handler=f"functions.{name}.handler.handler",
+            bundle=with_services(bundle, [*secret_services(scope, named), *services]),
+            description=f"Open Job Spec: {description}",
+            service=f"ojs-{name.replace('_', '-')}",
+            environment={
+                **backend.environment,
+                **environment,
+                **secrets_environment(scope, named),
+            },
+            memory_mb=options.memory_mb,
+            timeout_s=timeout_s,
+            log_retention=options.log_retention,
+            log_level=options.log_level,
+            tracing=tracing,
+            loops=True,  # retries come back to it
+        ),
+    )
+    for secret in named.values():
+        secret.grant_read(function)
+    return function
+
+
+def binding_trigger(options: BindingOptions, queue: sqs.IQueue) -> sources.SqsEventSource:
+    """Return what invokes a function for the messages of a queue."""
+    return sources.SqsEventSource(
+        queue,
+        batch_size=options.batch_size,
+        max_concurrency=options.max_concurrency,
+        report_batch_item_failures=True,
+    )
+
+
+def check_targets(targets: Mapping[str, BoundTypes]) -> None:
+    """Refuse targets whose jobs nobody could tell apart.
+
+    :raises ValueError: naming which, and why.
+    """
+    if not targets:
+        raise ValueError("Name a target at least: targets={'email': ...}.")
+    owners: dict[tuple[str, str], str] = {}
+    for name, target in targets.items():
+        if not BINDING_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a binding: use 1 to 32 letters and digits.")
+        if not target.queues or isinstance(target.types, str):
+            raise ValueError(f"The target {name!r} needs queues, and its types as a list.")
+        if any("*" in pattern[:-1] for pattern in target.types):
+            raise ValueError(f"A pattern of job types has one * at its end ({name!r}).")
+        for queue in target.queues:
+            for pattern in target.types:
+                other = owners.setdefault((queue, pattern), name)
+                if other != name:
+                    raise ValueError(
+                        f"The targets {other!r} and {name!r} both serve {pattern!r} of the queue "
+                        f"{queue!r}: name different types."
+                    )

@@ -1,0 +1,305 @@
+"""Binds queues to ECS tasks: a task for each job, of any language, and for as long as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import ArnFormat, Duration, Stack, Tags
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecs as ecs
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from ojs_aws.cdk.ojs_function import OjsFunction
+from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
+from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.cdk.resources.storage import accept_each
+from ojs_aws.cdk.workers.binding_functions import (
+    BindingOptions,
+    binding_function,
+    binding_trigger,
+    check_targets,
+)
+from ojs_aws.topology import (
+    BINDINGS,
+    OWNER_TAG,
+    REPORT_URL,
+    SIGNING_SECRET,
+    TASK_FAMILIES,
+    TASK_LEASE_S,
+    task_group,
+)
+
+SWEEP_TIMEOUT_S: Final = 60
+"""Of the settler, which also sweeps."""
+EVENT_TRIES: Final = 100
+_SPOT: Final = "FARGATE_SPOT"
+_PATTERNS: Final = (
+    (
+        "ECS lists tasks by no resource: the policy's condition names the cluster.",
+        r"^Resource::\*$",
+    ),
+    ("A task's id is known when it has started; its cluster is named.", r":task\/.*\*$"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EcsTarget:
+    """Say which task runs which jobs.
+
+    :ivar task_definition: of the tasks. Each job gets a task of its own.
+    :ivar cluster: where they run.
+    :ivar queues: the OJS queues; each must be declared by the backend.
+    :ivar types: of the jobs: ``"video.render"``, ``"video.*"``, or ``"*"`` for all. Bindings of one
+        queue serve different ones. Operators may register others; with none here, no task runs
+        before they do.
+    :ivar container: the container that gets the job, and whose exit code counts; empty: the
+        definition's default one.
+    :ivar subnets: of the tasks; None: the VPC's private ones, or its public ones where tasks have
+        public addresses. They need a route to the API.
+    :ivar security_groups: of the tasks; none: a new one that lets everything out.
+    :ivar assign_public_ip: give tasks public addresses, for public subnets without a NAT gateway.
+    :ivar spot: take spare capacity: it costs less, and a job whose task is taken away is given
+        back, uncounted. The cluster needs Fargate's capacity providers.
+    """
+
+    task_definition: ecs.FargateTaskDefinition
+    cluster: ecs.ICluster
+    queues: Sequence[str]
+    types: Sequence[str] = ("*",)
+    container: str = ""
+    subnets: ec2.SubnetSelection | None = None
+    security_groups: Sequence[ec2.ISecurityGroup] = ()
+    assign_public_ip: bool = False
+    spot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EcsBindingsProps(BindingOptions):
+    """Say which tasks run the jobs of which queues, beside the options of bindings.
+
+    :ivar targets: by the names of their bindings, of letters and digits.
+    :ivar signing_secret: signs the token by which a task fetches its job and reports on it. The
+        backend's ``report_secrets`` must have it.
+    """
+
+    targets: Mapping[str, EcsTarget]
+    signing_secret: ecs.Secret
+
+
+class EcsBindings(Construct):
+    """Define a dispatcher that starts a task for each job, and what settles their ends.
+
+    A task runs for as long as its job needs, and the job stays reserved meanwhile. The dispatcher
+    may start these task definitions in their clusters, and nothing else.
+
+    :ivar dispatcher: the function that claims jobs and starts their tasks.
+    :ivar settler: the function that reports how tasks ended, and looks after them each minute.
+    :ivar ends: the queue of ECS's events about tasks that have stopped.
+    """
+
+    def __init__(self, scope: Construct, id_: str, props: EcsBindingsProps) -> None:
+        """Define all of it.
+
+        :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
+            two bindings for the same types of a queue, a queue that functions or endpoints serve,
+            a task without a container, or a secret that the API does not know.
+        """
+        super().__init__(scope, id_)
+        check_targets(props.targets)
+        if not props.backend.takes_reports:
+            raise ValueError(
+                "signing_secret needs an API that knows it, too: name it in "
+                "JobBackendProps(report_secrets=[...])."
+            )
+        self.props = props
+        self.ends = sqs.Queue(
+            self,
+            "Ends",
+            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * SWEEP_TIMEOUT_S),
+            retention_period=Duration.days(1),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=props.backend.queues.dead_letters, max_receive_count=EVENT_TRIES
+            ),
+        )
+        props.backend.allow_targets(
+            {
+                name: {
+                    "queues": [*each.queues],
+                    "types": [*each.types],
+                    "family": each.task_definition.family,
+                }
+                for name, each in props.targets.items()
+            }
+        )
+        self.dispatcher = self._dispatcher()
+        self.settler = self._settler()
+        self._rules()
+
+    def _dispatcher(self) -> OjsFunction:
+        props, backend = self.props, self.props.backend
+        names = sorted({queue for each in props.targets.values() for queue in each.queues})
+        queues = [
+            backend.queues.serve(name, -(-TASK_LEASE_S // VISIBILITY_PER_TIMEOUT)) for name in names
+        ]
+        described = [self._described(name, each) for name, each in props.targets.items()]
+        function = binding_function(
+            self,
+            "task_dispatcher",
+            f"Starts tasks for the jobs of {', '.join(names)}"[:200],
+            props,
+            {BINDINGS: Stack.of(self).to_json_string(described), REPORT_URL: backend.api.url},
+            secrets={SIGNING_SECRET: props.signing_secret},
+            services=("ecs",),
+        )
+        backend.grant(function, DISPATCHER, queues)
+        for target in props.targets.values():
+            _allow_start(function, target)
+        for queue in queues:
+            function.add_event_source(binding_trigger(props, queue))
+        for found in function.node.find_all():
+            if isinstance(found, lambda_.CfnEventSourceMapping):  # a pause switches them off
+                Tags.of(found).add(OWNER_TAG, backend.queues.prefix)
+        backend.worker_concurrency.add(self, props.max_concurrency, len(queues))
+        return function
+
+    def _described(self, name: str, target: EcsTarget) -> dict[str, object]:
+        """Return a binding as the dispatcher reads it."""
+        definition, vpc = target.task_definition, target.cluster.vpc
+        container = target.container
+        if not container:
+            if definition.default_container is None:
+                raise ValueError(f"The task of {name!r} has no container: add one before.")
+            container = definition.default_container.container_name
+        groups = [*target.security_groups] or [
+            ec2.SecurityGroup(self, f"Group{name}", vpc=vpc, description=f"Tasks of {name}")
+        ]
+        return {
+            "name": name,
+            "queues": [*target.queues],
+            "target": definition.task_definition_arn,
+            "types": [*target.types],
+            "reservation_s": TASK_LEASE_S,
+            "cluster": target.cluster.cluster_arn,
+            "container": container,
+            "subnets": _subnet_ids(vpc, target),
+            "security_groups": [each.security_group_id for each in groups],
+            "has_public_ip": target.assign_public_ip,
+            "capacity": _SPOT if target.spot else "",
+        }
+
+    def _settler(self) -> OjsFunction:
+        props = self.props
+        families = {
+            (each.cluster.cluster_arn, each.task_definition.family)
+            for each in props.targets.values()
+        }
+        function = binding_function(
+            self,
+            "task_settler",
+            "Reports how tasks ended, and looks after those that run",
+            props,
+            {TASK_FAMILIES: Stack.of(self).to_json_string([[*each] for each in sorted(families)])},
+            services=("ecs",),
+            timeout_s=SWEEP_TIMEOUT_S,
+        )
+        props.backend.grant(function, SETTLER)
+        for cluster in {each.cluster for each in props.targets.values()}:
+            _allow_watch(function, cluster)
+        if function.role is not None:
+            policy = function.role.node.find_child("DefaultPolicy")
+            accept_each(policy, "AwsSolutions-IAM5", _PATTERNS)
+        function.add_event_source(binding_trigger(props, self.ends))
+        return function
+
+    def _rules(self) -> None:
+        """Send ECS's events about stopped tasks to the queue, and sweep each minute."""
+        clusters = {each.cluster.cluster_arn for each in self.props.targets.values()}
+        events.Rule(
+            self,
+            "Stopped",
+            event_pattern=events.EventPattern(
+                source=["aws.ecs"],
+                detail_type=["ECS Task State Change"],
+                detail={
+                    "clusterArn": sorted(clusters),
+                    "group": [task_group(self.props.backend.queues.prefix)],
+                    "lastStatus": ["STOPPED"],
+                },
+            ),
+            targets=[targets.SqsQueue(self.ends)],
+        )
+        events.Rule(
+            self,
+            "Minute",
+            schedule=events.Schedule.rate(Duration.minutes(1)),
+            targets=[
+                targets.LambdaFunction(
+                    self.settler, retry_attempts=0, max_event_age=Duration.minutes(1)
+                )
+            ],
+        )
+
+
+def _subnet_ids(vpc: ec2.IVpc, target: EcsTarget) -> list[str]:
+    chosen = target.subnets
+    if chosen is None:
+        kind = ec2.SubnetType.PUBLIC if target.assign_public_ip else None
+        return [*vpc.select_subnets(subnet_type=kind).subnet_ids]
+    found = vpc.select_subnets(
+        availability_zones=chosen.availability_zones,
+        one_per_az=chosen.one_per_az,
+        subnet_filters=chosen.subnet_filters,
+        subnet_group_name=chosen.subnet_group_name,
+        subnets=chosen.subnets,
+        subnet_type=chosen.subnet_type,
+    )
+    return [*found.subnet_ids]
+
+
+def _allow_start(function: OjsFunction, target: EcsTarget) -> None:
+    """Let the dispatcher start this task definition in its cluster, and hand on its two roles."""
+    definition = target.task_definition
+    roles = [definition.task_role, definition.obtain_execution_role()]
+    function.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["ecs:RunTask"],
+            resources=[definition.task_definition_arn],
+            conditions={"ArnEquals": {"ecs:cluster": target.cluster.cluster_arn}},
+        )
+    )
+    function.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["iam:PassRole"],
+            resources=[each.role_arn for each in roles],
+            conditions={"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}},
+        )
+    )
+
+
+def _allow_watch(function: OjsFunction, cluster: ecs.ICluster) -> None:
+    """Let the settler list, describe and stop the tasks of a cluster."""
+    own = Stack.of(cluster).format_arn(
+        service="ecs",
+        resource="task",
+        resource_name=f"{cluster.cluster_name}/*",
+        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+    )
+    function.add_to_role_policy(
+        iam.PolicyStatement(actions=["ecs:DescribeTasks", "ecs:StopTask"], resources=[own])
+    )
+    function.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["ecs:ListTasks"],  # ECS knows no resource for it but instances
+            resources=["*"],
+            conditions={"ArnEquals": {"ecs:cluster": cluster.cluster_arn}},
+        )
+    )

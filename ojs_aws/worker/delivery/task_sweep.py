@@ -1,0 +1,150 @@
+"""Looks after the tasks that run jobs, once a minute.
+
+While a task runs, its job stays reserved. A task whose attempt is over is stopped, and one that has
+stopped is settled if its event was lost. Nothing is stored: each task names its attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.stopped_tasks import Task, read_task
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import TASK_LEASE_S
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.tasks import Tasks
+    from ojs_aws.services.backend import Backend
+    from ojs_aws.worker.delivery.task_settle import TaskSettler
+
+GRACE_MS: Final = 120_000
+"""How long a container may run on after its report, before its task is stopped."""
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSweep:
+    """Sweeps the tasks of a deployment's bindings.
+
+    :ivar families: of task definitions, each with the ARN of its cluster.
+    """
+
+    backend: Backend
+    tasks: Tasks
+    settler: TaskSettler
+    families: Sequence[tuple[str, str]]
+
+    def __call__(self) -> int:
+        """Look after all tasks; return how many could not be. The next sweep repeats it."""
+        failed = 0
+        for cluster, family in self.families:
+            try:
+                for some in self._found(cluster, family):
+                    failed += self._look_after(some)
+            except OjsError as problem:
+                _logger.warning("Tasks of %s were not swept: %s", family, problem)
+                failed += 1
+        return failed
+
+    def _found(self, cluster: str, family: str) -> Iterator[list[Task]]:
+        """Return the deployment's own tasks that run, or have just stopped."""
+        since_s = self.backend.clock.now() / 1000 - TASK_LEASE_S
+        for are_over in (False, True):
+            for arns in self.tasks.listed(cluster, family, are_over=are_over):
+                described = self.tasks.described(cluster, arns)
+                yield [*self._own(each for each in described if _stopped_s(each) >= since_s)]
+
+    def _own(self, described: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
+        for each in described:
+            task = read_task(each)
+            if task is not None and task.group == self.settler.group:
+                yield task
+
+    def _look_after(self, tasks: Sequence[Task]) -> int:
+        """Look after some tasks, whose jobs take one read; return how many could not be."""
+        if not tasks:
+            return 0
+        jobs = self.backend.changer.find_many([*{task.attempt.job_id for task in tasks}])
+        done = self.backend.stores.parallel.each(
+            lambda task: self._safely(task, jobs.get(task.attempt.job_id)), tasks
+        )
+        return sum(not each for each in done)
+
+    def _safely(self, task: Task, job: JobRecord | None) -> bool:
+        try:
+            if task.end is not None:
+                is_held = job is not None and task.attempt.which.is_running(job)
+                return not is_held or self.settler.settle(task)
+            self._keep_or_stop(task, job)
+        except Exception:  # the other tasks must have their turn
+            _logger.exception("Task %s was not swept", task.arn)
+            return False
+        return True
+
+    def _keep_or_stop(self, task: Task, job: JobRecord | None) -> None:
+        """Extend the reservation of a running task's job, or stop a task whose attempt is over."""
+        now = self.backend.clock.now()
+        if job is not None and task.attempt.which.is_running(job):
+            held = job.reservation
+            if held is not None and held.due_at - now > TASK_LEASE_S * 1000 // 2:
+                return
+            _, kept = self.backend.workers.heartbeat.extend(
+                None, job.id, TASK_LEASE_S * 1000, which=task.attempt.which, start=job
+            )
+            if kept is not None:
+                return
+            job = self.backend.changer.find(job.id)
+        if _is_in_vain(task, job, now):
+            reason = f"The attempt of job {task.attempt.job_id} is over"
+            self.tasks.stop(task.cluster, task.arn, reason)
+
+
+def _is_in_vain(task: Task, job: JobRecord | None, now: Instant) -> bool:
+    """Return whether a task is to stop now, as its attempt is over.
+
+    One that has just reported may end by itself.
+    """
+    if job is None:
+        return True
+    if task.attempt.which.is_running(job):
+        return False
+    if job.state in {JobState.CANCELLED, JobState.ACTIVE}:
+        return True
+    return now >= deadlines.last_change(job) + GRACE_MS
+
+
+def _stopped_s(described: Mapping[str, Any]) -> float:
+    """Return when a task stopped, in seconds since 1970; for one that has not, the end of time."""
+    stopped = described.get("stoppedAt")
+    return float(stopped.timestamp()) if stopped is not None else float("inf")
+
+
+def read_families(text: str) -> list[tuple[str, str]]:
+    """Return the pairs of cluster and family that a JSON array names."""
+    return [(str(cluster), str(family)) for cluster, family in json.loads(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFunction:
+    """Settles the tasks of ECS's events, and sweeps when a timer says so."""
+
+    settler: TaskSettler
+    sweep: TaskSweep
+
+    def __call__(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
+        """Settle the events of a batch, or sweep.
+
+        :raises RuntimeError: tasks could not be swept, which shows as an error of the function.
+        """
+        if "Records" in event:
+            return dict(self.settler(event, context))
+        if failed := self.sweep():
+            raise RuntimeError(f"{failed} tasks or families could not be swept.")
+        return {}
