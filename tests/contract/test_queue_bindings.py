@@ -30,6 +30,16 @@ def test_a_second_binding_keeps_when_the_queue_came_to_be(
     assert created(aws) == str(FIRST)
 
 
+def test_an_endpoint_is_kept_with_its_types_and_forgotten_with_them(states: QueueBindings) -> None:
+    """A function has none."""
+    states.bind("email", "web", ["email.*"], FIRST, "https://app.example.com/jobs/")
+    states.bind("email", "mailer", ["news.*"], FIRST)
+    assert states.of("email").endpoints == {"web": "https://app.example.com/jobs/"}
+    assert states.unbind("email", "web")
+    found = states.of("email")
+    assert (found.endpoints, found.bound) == ({}, {"mailer": ("news.*",)})
+
+
 def test_what_somebody_suspends_at_the_same_moment_stays_so(
     states: QueueBindings, aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,20 @@ def test_2_1_bindings_of_a_queue_serve_different_types(bench: Bench) -> None:
     assert again.types == ("email.bulk", "email.news")  # no conflict with itself
 
 
+def test_2_1_an_endpoint_is_below_a_prefix_of_the_stack() -> None:
+    """Else it is refused, and so is a registration without one."""
+    prefix = "https://app.example.com/jobs/"
+    target = {"web": {"queues": ["email"], "types": [], "prefixes": [prefix]}}
+    bench = Bench(settings=Settings(binding_targets=json.dumps(target)))
+    bench.world.registry.ensure("email", bench.world.clock.now())
+    for endpoint in (None, "https://evil.example/jobs/"):
+        with pytest.raises(InvalidRequestError, match="endpoint"):
+            bindings(bench).put("email", "web", ["email.*"], endpoint)
+    assert bindings(bench).get("email", "web").endpoint == ""
+    found = bindings(bench).put("email", "web", ["email.*"], prefix + "mail")
+    assert (found.kind, found.endpoint, found.types) == ("https", prefix + "mail", ("email.*",))
+
+
 def test_2_1_a_function_has_no_endpoint_to_register(bench: Bench) -> None:
     """Its ARN is the stack's."""
     with pytest.raises(InvalidRequestError, match="what the stack says"):
