@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 from collections import Counter
@@ -185,6 +186,31 @@ def _environment_is_left_as_it_was() -> Iterator[None]:
     yield
     left = {name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)}
     assert left <= {"PYTEST_CURRENT_TEST"}, f"the environment was changed: {sorted(left)}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _logging_is_left_as_it_was() -> Iterator[None]:
+    """Put back what functions, commands and frameworks set in the loggers that all tests share.
+
+    Powertools notes in the logger that it has its handler, so all attributes go back. Handlers of
+    pytest come and go with the phases of a test.
+    """
+    loggers = [logging.getLogger(name) for name in (None, "ojs_aws")]
+    before = [(dict(vars(each)), each.handlers[:], each.filters[:]) for each in loggers]
+    disabled = logging.root.manager.disable
+    yield
+    for logger, (attributes, handlers, filters) in zip(loggers, before, strict=True):
+        kept = [each for each in handlers if not _is_pytests(each)]
+        logger.handlers[:] = [*kept, *filter(_is_pytests, logger.handlers)]
+        logger.filters[:] = filters
+        now = logger.handlers
+        vars(logger).clear()
+        vars(logger).update(attributes, handlers=now)
+    logging.disable(disabled)  # it forgets which levels were enabled, too
+
+
+def _is_pytests(handler: logging.Handler) -> bool:
+    return type(handler).__module__.startswith("_pytest.")
 
 
 class _NeedsNode(pytest.Module):
