@@ -1,4 +1,4 @@
-"""Runs the tests of an application inside a test, in this process."""
+"""Runs the tests of an application inside a test, in this process or in one of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PLUGIN: Final = "ojs_aws.testing.plugin"
 
 UNUSED: Final = ("cacheprovider", "schemathesis", "hypothesispytest", "typeguard")
@@ -35,3 +36,13 @@ class _Imports:
 def run_inner_tests(folder: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run the tests in a folder, with the plugin of ojs_aws."""
     return folder.runpytest_inprocess("-p", PLUGIN, *WITHOUT_UNUSED, *options, plugins=[_Imports()])
+
+
+def run_inner_process(folder: pytest.Pytester, *options: str) -> pytest.RunResult:
+    """Run them in a process of their own.
+
+    It works in their folder, from which a PYTHONPATH of ``.`` does not lead to ojs_aws.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(CHECKOUT))
+        return folder.runpytest_subprocess("-p", PLUGIN, *WITHOUT_UNUSED, *options)

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.inner_tests import PLUGIN, WITHOUT_UNUSED
+from tests.inner_tests import run_inner_process
 
 pytest.importorskip("django", reason="make setup installs it")
 
@@ -84,4 +84,4 @@ def test_the_servers_of_django_enqueue_into_each_test(pytester: pytest.Pytester)
     """The live server starts before the first test, and ends after the last one."""
     pytester.makepyfile(site_of_django=SITE, test_site=TESTS)
     pytester.makeini("[pytest]\npythonpath = .\n")
-    pytester.runpytest_subprocess("-p", PLUGIN, *WITHOUT_UNUSED).assert_outcomes(passed=3)
+    run_inner_process(pytester).assert_outcomes(passed=3)

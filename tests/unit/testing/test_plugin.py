@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.inner_tests import PLUGIN, WITHOUT_UNUSED, run_inner_tests
+from tests.inner_tests import PLUGIN, run_inner_process, run_inner_tests
 
 pytest_plugins = ["pytester"]
 
@@ -69,11 +69,6 @@ def set_ini(shop: pytest.Pytester, **more: str) -> None:
 def run(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
     """Run the tests of the application in this process."""
     return run_inner_tests(shop, *options)
-
-
-def run_apart(shop: pytest.Pytester, *options: str) -> pytest.RunResult:
-    """Run the tests of the application in a process of their own."""
-    return shop.runpytest_subprocess("-p", PLUGIN, *WITHOUT_UNUSED, *options)
 
 
 def test_the_fake_serves_tests_with_and_without_async(shop: pytest.Pytester) -> None:
@@ -159,7 +154,7 @@ def test_anyio_runs_the_tests_as_well(shop: pytest.Pytester) -> None:
             ojs.assert_enqueued(mail, state="completed")
         """
     )
-    run_apart(shop, "-p", "no:asyncio").assert_outcomes(passed=1)
+    run_inner_process(shop, "-p", "no:asyncio").assert_outcomes(passed=1)
 
 
 def test_the_processes_of_xdist_do_not_see_each_other(shop: pytest.Pytester) -> None:
@@ -175,7 +170,7 @@ def test_the_processes_of_xdist_do_not_see_each_other(shop: pytest.Pytester) -> 
             assert len(ojs.all_enqueued()) == 1
         """
     )
-    run_apart(shop, "-n", "2").assert_outcomes(passed=20)
+    run_inner_process(shop, "-n", "2").assert_outcomes(passed=20)
 
 
 @pytest.mark.parametrize("worker", ["shop:worker", "shop:jobs"])
@@ -347,7 +342,7 @@ def test_one_server_serves_all_tests_and_forgets_between_them(shop: pytest.Pytes
             ojs_server.assert_job_state(job, "completed")
         """
     )
-    result = run_apart(shop)
+    result = run_inner_process(shop)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["*Output of the OJS server*", "*shop.mail*"])
 
