@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -53,13 +53,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-async def outcome(transport: Transport, make: Make) -> Any:
-    """Return what a call returns, or the error that it raises."""
-    ids = CountingIds()
-    client = Client(transport=transport, middleware=[], timer=FakeTimer(), ids=ids)
-    await prepared(client)
+async def outcome(over: Callable[[World], Transport], make: Make) -> Any:
+    """Return what a call over a transport returns, or the error that it raises."""
+    world, ids = furnished(), CountingIds()
+
+    def client(transport: Transport) -> Client:
+        return Client(transport=transport, middleware=[], timer=FakeTimer(), ids=ids)
+
+    await prepared(client(in_process(world)))  # the faster one; what it sends is compared as well
     try:
-        return plain(await make(client))
+        return plain(await make(client(over(world))))
     except OjsError as problem:
         return type(problem), problem.as_dict("")
     except TimeoutError as problem:
@@ -67,10 +70,7 @@ async def outcome(transport: Transport, make: Make) -> Any:
 
 
 async def both(make: Make) -> tuple[Any, Any]:
-    return (
-        await outcome(over_http(furnished()), make),
-        await outcome(in_process(furnished()), make),
-    )
+    return await outcome(over_http, make), await outcome(in_process, make)
 
 
 @pytest.mark.parametrize("method", CALLS)
