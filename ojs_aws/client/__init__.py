@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.queues import QueueSettings as QueueSettings
     from ojs_aws.client.areas.schemas import JobSchema as JobSchema
     from ojs_aws.client.areas.schemas import Schemas as Schemas
+    from ojs_aws.client.areas.sequences import SequenceEntry as SequenceEntry
+    from ojs_aws.client.areas.sequences import Sequences as Sequences
     from ojs_aws.client.areas.system import Caller as Caller
     from ojs_aws.client.areas.system import System as System
     from ojs_aws.client.areas.tenants import TenantEntry as TenantEntry
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.sync import SyncQueues as SyncQueues
     from ojs_aws.client.sync import SyncRateLimits as SyncRateLimits
     from ojs_aws.client.sync import SyncSchemas as SyncSchemas
+    from ojs_aws.client.sync import SyncSequences as SyncSequences
     from ojs_aws.client.sync import SyncSystem as SyncSystem
     from ojs_aws.client.sync import SyncTenants as SyncTenants
     from ojs_aws.client.sync import SyncWorkers as SyncWorkers

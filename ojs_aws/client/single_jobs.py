@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobCheckpoint, JobOutcome, JobProgress, Outcomes
     from ojs_aws.client.areas.queues import Queues
     from ojs_aws.client.areas.schemas import Schemas
+    from ojs_aws.client.areas.sequences import Sequences
     from ojs_aws.client.areas.system import System
     from ojs_aws.client.areas.tenants import Tenants
     from ojs_aws.client.areas.workers import Workers
@@ -49,6 +50,8 @@ class Areas:
     """Read, create, configure, pause, drain and purge queues."""
     rate_limits: RateLimits
     """Read, set and remove the limits on how jobs begin."""
+    sequences: Sequences
+    """Read whose turn it is in sequences, and let stopped ones go on."""
     tenants: Tenants
     """Read what tenants have and did."""
     workers: Workers

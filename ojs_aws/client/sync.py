@@ -18,6 +18,7 @@ from ojs_aws.client.areas.jobs import Jobs
 from ojs_aws.client.areas.limits import RateLimits
 from ojs_aws.client.areas.queues import Queues
 from ojs_aws.client.areas.schemas import Schemas
+from ojs_aws.client.areas.sequences import Sequences
 from ojs_aws.client.areas.system import System
 from ojs_aws.client.areas.tenants import Tenants
 from ojs_aws.client.areas.workers import Workers
@@ -54,6 +55,10 @@ class SyncWorkflows(Synchronous, of=WorkflowOperations):
 
 class SyncSchemas(Synchronous, of=Schemas):
     """:class:`Schemas` for code that is not asynchronous."""
+
+
+class SyncSequences(Synchronous, of=Sequences):
+    """:class:`Sequences` for code that is not asynchronous."""
 
 
 class SyncTenants(Synchronous, of=Tenants):

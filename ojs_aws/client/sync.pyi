@@ -29,6 +29,7 @@ from ojs_aws.client.areas.queues import QueueEntry
 from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
 from ojs_aws.client.areas.schemas import JobSchema
+from ojs_aws.client.areas.sequences import SequenceEntry
 from ojs_aws.client.areas.system import ApiKeyEntry
 from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.system import ErrorReport
@@ -351,6 +352,24 @@ class SyncSchemas:
 
         :raises NotFoundError: there is none.
         """
+class SyncSequences:
+    """:class:`Sequences` for code that is not asynchronous."""
+
+    def get(self, key: str, *, tenant: str='') -> SequenceEntry:
+        """Read whose turn it is in a sequence.
+
+        :param tenant: whose it is; empty for jobs without a tenant.
+        :raises NotFoundError: it is idle.
+        """
+
+    def skip(self, key: str, *, tenant: str='') -> SequenceEntry:
+        """Let a stopped sequence go on without the discarded job.
+
+        :param tenant: whose it is; empty for jobs without a tenant.
+        :returns: the sequence after; as it was, without blocked jobs, if none were left.
+        :raises NotFoundError: it is idle.
+        :raises ConflictError: the job that has the turn has not ended.
+        """
 class SyncTenants:
     """:class:`Tenants` for code that is not asynchronous."""
 
@@ -375,7 +394,8 @@ class SyncTenants:
     def set(self, tenant: str, limits: Mapping[str, JsonValue]) -> TenantEntry:
         """Set limits of a tenant; those that are not named stay, and None lifts one.
 
-        :param limits: ``{"max_concurrency": 20}``.
+        :param limits: ``max_concurrency``, ``max_queue_depth`` and ``max_scheduled``, and
+            ``max_enqueue_rate``: ``{"limit": 1000, "period": "PT1M"}``.
         :returns: its state and limits, without the counts of its jobs.
         :raises InvalidRequestError: an invalid limit.
         """
@@ -759,6 +779,8 @@ class SyncClient:
     'Read, create, configure, pause, drain and purge queues.'
     rate_limits: SyncRateLimits
     'Read, set and remove the limits on how jobs begin.'
+    sequences: SyncSequences
+    'Read whose turn it is in sequences, and let stopped ones go on.'
     tenants: SyncTenants
     'Read what tenants have and did.'
     workers: SyncWorkers

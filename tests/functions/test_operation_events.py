@@ -146,6 +146,16 @@ def tenant(server: Server) -> str:
     return "acme"
 
 
+def sequence(server: Server) -> str:
+    """The key of a sequence whose job was discarded."""
+    job_id = push(server, sequence="order-1")
+    server.done("/workers/fetch", {"queues": ["default"], "worker_id": "w"}, by=BOB)
+    error = {"type": "Broken", "message": "no", "code": "DISCARD"}
+    body = {"job_id": job_id, "worker_id": "w", "error": error}
+    server.done("/workers/nack", body, by=BOB)
+    return "order-1"
+
+
 def key(server: Server) -> str:
     """The id of an API key."""
     made = ApiKey(
@@ -232,6 +242,7 @@ CHANGES: Final[Mapping[str, tuple[Make, str, object, str]]] = {
     "reset_tenant": (tenant, "/admin/tenants/{}", None, "operation.completed"),
     "suspend_tenant": (push, "/admin/tenants/acme/suspend", None, "operation.completed"),
     "resume_tenant": (tenant, "/admin/tenants/{}/resume", None, "operation.completed"),
+    "skip_sequence": (sequence, "/admin/sequences/{}/skip", None, "operation.completed"),
     "deregister_worker": (silent_worker, "/admin/workers/{}", None, "operation.completed"),
     "quiet_worker": (worker, "/admin/workers/{}/quiet", None, "worker.directed"),
     "terminate_worker": (worker, "/admin/workers/{}/terminate", None, "worker.directed"),

@@ -363,3 +363,75 @@ def test_lists_show_the_sequence_and_the_position(shop: Shop) -> None:
     [listed] = shop.api.get("/admin/jobs", query={"state": "pending"}).json["jobs"]
     assert (listed["id"], listed["sequence"]) == (second, KEY)
     assert listed["x_aws_sequence_position"] == 2
+
+
+def test_operators_see_whose_turn_it_is(shop: Shop) -> None:
+    assert shop.api.get(f"/admin/sequences/{KEY}").status == 404
+    first, second = shop.push(), shop.push()
+    assert shop.api.get(f"/admin/sequences/{KEY}").json == {
+        "key": KEY,
+        "state": "running",
+        "job_id": first,
+        "position": 1,
+        "next": 3,
+        "blocked": [{"job_id": second, "position": 2}],
+    }
+
+
+def test_an_operator_skips_the_job_that_a_sequence_is_stopped_on(shop: Shop) -> None:
+    first, second = shop.push(), shop.push()
+    [head] = shop.fetch()
+    refused = shop.api.post(f"/admin/sequences/{KEY}/skip")
+    assert (refused.status, refused.json["error"]["details"]["job_id"]) == (409, head)
+    shop.fail(first)
+    found = shop.api.get(f"/admin/sequences/{KEY}").json
+    assert (found["state"], found["stopped_at"][:4]) == ("stopped", "2025")
+    answer = shop.api.post(f"/admin/sequences/{KEY}/skip")
+    assert (answer.status, answer.json["state"], answer.json["job_id"]) == (200, "running", second)
+    assert shop.api.post(f"/dead-letter/{first}/retry").status == 409
+    assert shop.drain() == [second]
+
+
+def test_a_skip_of_the_last_job_leaves_an_idle_sequence(shop: Shop) -> None:
+    first = shop.push()
+    shop.fetch()
+    shop.fail(first)
+    answer = shop.api.post(f"/admin/sequences/{KEY}/skip")
+    assert (answer.status, answer.json["blocked"]) == (200, [])
+    assert shop.rest() == (False, 0)
+
+
+def test_the_tenant_names_whose_sequence_it_is(shop: Shop) -> None:
+    job = shop.push(meta={"tenant_id": "acme"})
+    assert shop.api.get(f"/admin/sequences/{KEY}").status == 404
+    found = shop.api.get(f"/admin/sequences/{KEY}", query={"tenant": "acme"}).json
+    assert (found["job_id"], found["tenant_id"]) == (job, "acme")
+    of_acme = {"X-OJS-Tenant": "acme"}
+    assert shop.api.get(f"/admin/sequences/{KEY}", headers=of_acme).json == found
+    other = shop.api.get(
+        f"/admin/sequences/{KEY}", headers={"X-OJS-Tenant": "b"}, query={"tenant": "acme"}
+    )
+    assert other.status == 403
+
+
+def test_a_finding_names_the_sequences_that_are_stopped(shop: Shop) -> None:
+    def found() -> list[Any]:
+        findings = shop.api.get("/admin/findings").json["findings"]
+        return [each for each in findings if each["code"] == "sequence_stopped"]
+
+    first = shop.push(meta={"tenant_id": "acme"})
+    shop.fetch()
+    assert found() == []
+    shop.fail(first)
+    shop.clock.advance(s=120)
+    [finding] = found()
+    assert finding["data"] | {"since": ""} == {
+        "key": KEY,
+        "job_id": first,
+        "since": "",
+        "tenant_id": "acme",
+    }
+    assert finding["message"] == (
+        f"The sequence '{KEY}' has been stopped for 2 min on job {first}, which was discarded."
+    )
+    assert finding["hint"].endswith(f"ojs-aws sequences skip {KEY} --tenant acme")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Stores
     from ojs_aws.services.limits.admin import LimitAdmin
     from ojs_aws.services.sequences.advance import SequenceAdvance
+    from ojs_aws.services.sequences.service import SequenceAdmin
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.findings import Findings
     from ojs_aws.services.system.statistics import Statistics
@@ -59,6 +60,13 @@ class Backend(Foundation):
         from ojs_aws.services.sequences.advance import SequenceAdvance
 
         return SequenceAdvance(self.stores.sequences(), self.changer, self.job_messages)
+
+    @cached_property
+    def sequences(self) -> SequenceAdmin:
+        """Return the service that shows sequences, and lets stopped ones go on."""
+        from ojs_aws.services.sequences.service import SequenceAdmin
+
+        return SequenceAdmin(self.stores.sequences(), self.sequence_advance)
 
     @cached_property
     def limits(self) -> LimitAdmin:
@@ -128,6 +136,7 @@ class Backend(Foundation):
             deaths=WorkerDeaths(store=stores.store),
             missing_handlers=MissingHandlers(stores.store),
             why=lambda: self.jobs.why,
+            sequences=stores.sequences,
         )
 
     @cached_property

@@ -41,5 +41,8 @@ def why_blocked(
         f"Its sequence '{place.key}' has been stopped for {span_text(now - seen.stopped_at)} on "
         f"{whom}, which was discarded."
     )
-    hint = f"ojs-aws jobs retry {seen.job_id}" if names_others else ""
+    hint = ""
+    if names_others:
+        of = f" --tenant {job.tenant}" if job.tenant else ""
+        hint = f"ojs-aws jobs retry {seen.job_id}, or ojs-aws sequences skip {place.key}{of}"
     return Reason(ReasonCode.SEQUENCE_STOPPED, text, data=data, hint=hint)

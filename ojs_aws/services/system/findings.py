@@ -29,6 +29,7 @@ from ojs_aws.services.system.job_findings import (
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
+    from ojs_aws.adapters.dynamodb.sequences import Sequences
     from ojs_aws.domain.jobs.lists import ListedJob
     from ojs_aws.domain.jobs.reasons import Reason
     from ojs_aws.services.jobs.why import Why
@@ -72,6 +73,7 @@ class Findings:
     deaths: WorkerDeaths
     missing_handlers: MissingHandlers
     why: Callable[[], Why]
+    sequences: Callable[[], Sequences]
 
     def __call__(self, sees: Sees | None = None) -> FindingsReport:
         """Return what needs attention now.
@@ -94,6 +96,8 @@ class Findings:
         if sees is None:
             found += self.workers(totals, checks)
         found += _dead_letters(checks, totals)
+        if sees is None and totals.jobs.get("discarded", 0):  # a sequence stops on such a job
+            found += self._stopped_sequences(now)
         found += self._sweep(checks, now)
         found.sort(key=lambda each: each.severity is not Severity.ERROR)
         return FindingsReport(at=now, findings=tuple(found), checks=checks)
@@ -120,6 +124,28 @@ class Findings:
             data=data,
         )
         return [late]
+
+    def _stopped_sequences(self, now: Instant) -> list[Finding]:
+        """Say which sequences are stopped, those stopped longest first; of many, the first ones."""
+        return [
+            Finding(
+                code=FindingCode.SEQUENCE_STOPPED,
+                check="sequences",
+                message=f"The sequence '{each.key}' has been stopped for "
+                f"{span_text(now - (each.stopped_at or now))} on job {each.job_id}, which was "
+                "discarded.",
+                hint=f"Let it run in its place: ojs-aws jobs retry {each.job_id}; or go on without "
+                f"it: ojs-aws sequences skip {each.key}"
+                + (f" --tenant {each.tenant}" if each.tenant else ""),
+                data={
+                    "key": each.key,
+                    "job_id": each.job_id,
+                    "since": format_instant(each.stopped_at or now),
+                }
+                | ({"tenant_id": each.tenant} if each.tenant else {}),
+            )
+            for each in self.sequences().stopped(MAX_NAMED)
+        ]
 
     def _growing(self, totals: Totals, sees: Sees | None) -> list[Finding]:
         """Say whose backlogs grow, and why the next job of the first ones waits."""

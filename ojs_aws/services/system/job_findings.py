@@ -62,6 +62,7 @@ class FindingCode(StrEnum):
     WORKERS_DIE = "workers_die"
     HANDLERS_MISSING = "handlers_missing"
     DEAD_LETTERS = "dead_letters"
+    SEQUENCE_STOPPED = "sequence_stopped"
 
 
 class Severity(StrEnum):

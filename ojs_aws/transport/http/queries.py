@@ -91,6 +91,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "enabled": Parameter("enabled", "Only those that are enabled (true), or not (false).", 5),
     "state": Parameter("state", "Only those in this state.", 32),
     "job_states": Parameter("state", "Only jobs in these states, separated by commas.", 128),
+    "tenant": Parameter("tenant", "Of this tenant; without it, of jobs without a tenant.", 128),
     "job_type_or_prefix": Parameter(
         "type", "Only jobs of this type; with * at the end, of all types with this prefix.", 256
     ),

@@ -44,6 +44,8 @@ COMMANDS: Final = {
     "rate_limits.get": "rate-limits show",
     "rate_limits.set": "rate-limits set",
     "rate_limits.remove": "rate-limits remove",
+    "sequences.get": "sequences show",
+    "sequences.skip": "sequences skip",
     "tenants.list": "tenants list",
     "tenants.set": "tenants set",
     "tenants.suspend": "tenants suspend",

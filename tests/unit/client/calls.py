@@ -48,6 +48,14 @@ def furnished() -> World:
     return world
 
 
+ORDERED: Final = "01990000-0000-7000-8000-0000000000ab"
+
+
+async def _ordered(client: Client) -> None:
+    """Enqueue a job of a sequence."""
+    await client.enqueue("demo.echo", [6], id=ORDERED, queue="ordered", sequence="o-1")
+
+
 async def prepared(client: Client) -> None:
     """Register what the client itself registers: a cron job, schemas and a workflow."""
     await client.cron.register("daily", "0 9 * * *", "report.make", [1.5])
@@ -200,6 +208,8 @@ CALLS: Final[Mapping[str, Make]] = {
     "workers.quiet": lambda c: _each(c.workers.quiet("w"), c.workers.get("w")),
     "workers.terminate": lambda c: _each(c.workers.terminate("w"), c.workers.get("w")),
     "workers.resume": lambda c: _each(c.workers.resume("w"), c.workers.get("w")),
+    "sequences.get": lambda c: _each(_ordered(c), c.sequences.get("o-1")),
+    "sequences.skip": lambda c: _each(_ordered(c), c.cancel(ORDERED), c.sequences.skip("o-1")),
     "tenants.list": lambda c: c.tenants.list(limit=1),
     "tenants.get": lambda c: c.tenants.get("acme"),
     "tenants.stats": lambda c: c.tenants.stats("acme"),

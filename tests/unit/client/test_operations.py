@@ -64,6 +64,8 @@ METHODS: Final = {
     "quiet_workers": "workers.quiet_all",
     "terminate_workers": "workers.terminate_all",
     "resume_workers": "workers.resume_all",
+    "get_sequence": "sequences.get",
+    "skip_sequence": "sequences.skip",
     "list_tenants": "tenants.list",
     "get_tenant": "tenants.get",
     "get_tenant_stats": "tenants.stats",

@@ -42,7 +42,7 @@ def found(
     )
     reasons = SimpleNamespace(reasons=[SimpleNamespace(code="c", message="Because.")])
     given: dict[str, Any] = dict.fromkeys(
-        ("statistics", "queues", "workers", "failures", "deaths", "missing_handlers")
+        ("statistics", "queues", "workers", "failures", "deaths", "missing_handlers", "sequences")
     )
     looking = Findings(
         **given,

@@ -1,0 +1,63 @@
+"""Handles sequences: what is shown of them, and how a stopped one goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ojs_aws.domain.access import PermissionDeniedError
+from ojs_aws.domain.limits.policies import check_key
+from ojs_aws.domain.tenants import check_tenant
+from ojs_aws.domain.timestamps import format_instant
+from ojs_aws.services.sequences.service import SequenceState
+from ojs_aws.transport.http.calls import Answer, Call
+from ojs_aws.transport.http.queries import text_of
+
+if TYPE_CHECKING:
+    from ojs_aws.transport.http.sequences.models import SequenceAnswer
+
+
+def get_sequence(call: Call) -> Answer[SequenceAnswer]:
+    """Return whose turn it is in a sequence."""
+    tenant, key = _named(call, "get_sequence")
+    return Answer(_shown(call.backend.sequences.get(tenant, key)))
+
+
+def skip_sequence(call: Call) -> Answer[SequenceAnswer]:
+    """Let a sequence go on without the discarded job that it is stopped on."""
+    tenant, key = _named(call, "skip_sequence")
+    return Answer(_shown(call.backend.sequences.skip(tenant, key)))
+
+
+def _named(call: Call, operation: str) -> tuple[str, str]:
+    """Return the tenant and the key that a request names.
+
+    :raises InvalidRequestError: no sequence or tenant can be called so.
+    :raises PermissionDeniedError: the caller is bound to queues, types, or another tenant.
+    """
+    caller, named = call.request.caller, text_of(call.request.query, "tenant")
+    replace(caller, tenant="").check_unbound(operation)
+    tenant = check_tenant(named, "tenant") if named else caller.tenant
+    if caller.tenant not in ("", tenant):
+        raise PermissionDeniedError(
+            f"This request is for the tenant '{caller.tenant}', and names another.",
+            details={"field": "tenant", "tenant_id": caller.tenant},
+        )
+    return tenant, check_key(call.named("key"))
+
+
+def _shown(state: SequenceState) -> SequenceAnswer:
+    seen = state.sequence
+    shown: SequenceAnswer = {
+        "key": seen.key,
+        "state": "running" if seen.stopped_at is None else "stopped",
+        "job_id": seen.job_id,
+        "position": seen.head,
+        "next": seen.next,
+        "blocked": [{"job_id": each.job_id, "position": each.position} for each in state.blocked],
+    }
+    if seen.tenant:
+        shown["tenant_id"] = seen.tenant
+    if seen.stopped_at is not None:
+        shown["stopped_at"] = format_instant(seen.stopped_at)
+    return shown
