@@ -12,6 +12,7 @@ from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
+from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api, Reply
@@ -435,3 +436,19 @@ def test_a_finding_names_the_sequences_that_are_stopped(shop: Shop) -> None:
         f"The sequence '{KEY}' has been stopped for 2 min on job {first}, which was discarded."
     )
     assert finding["hint"].endswith(f"ojs-aws sequences skip {KEY} --tenant acme")
+
+
+def test_a_discarded_job_is_not_retried_together_with_others(shop: Shop) -> None:
+    """That would give it a turn that another job may have by now."""
+    first = shop.push({"key": KEY, "on_discard": "skip"})
+    second = shop.push()
+    shop.fetch()
+    shop.fail(first)
+    report = shop.backend.bulk.changes.named(BulkAction.RETRY, [first], is_atomic=True)
+    assert [(each.status, each.reason) for each in report.outcomes] == [
+        (
+            BulkStatus.SKIPPED,
+            "A discarded job of a sequence is retried by itself: it needs its turn.",
+        )
+    ]
+    assert (shop.state(first), shop.state(second)) == ("discarded", "available")

@@ -20,6 +20,7 @@ ERRORS: Final = (
     parse_object('{"type": "Fatal", "message": "for ever"}'),
     parse_object('{"type": "Broken", "message": "no", "retryable": false}'),
 )
+SEQUENCES: Final = ("order-1", "order-2")
 KEYS: Final = ("alpha", "beta")
 SLOW: Final = "slow"
 LIMITS: Final[Mapping[str, Mapping[str, Any]]] = {

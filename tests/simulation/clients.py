@@ -11,10 +11,11 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError, QueueDrainingError, QueueFullError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.sequences import is_blocked
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.jobs.envelope import read_job
-from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, SLOW, Asking
+from tests.simulation.asking import CRON_NAMES, KEYS, LIMITS, MAX_JOBS, SEQUENCES, SLOW, Asking
 from tests.simulation.processes import Process
 from tests.simulation.simulation import QUEUES
 
@@ -119,6 +120,9 @@ class Clients(Asking):
         jobs = [self._job() for _ in range(chance.randint(1, 6))]
         if chance.random() < 0.3:
             jobs[0]["unique"] = {"keys": ["type", "queue"], "on_conflict": "replace"}
+        self._push_all(jobs)
+
+    def _push_all(self, jobs: Sequence[Job]) -> None:
         ids = frozenset(job.id for job in jobs)
         self.sim.promises.batches |= dict.fromkeys(ids, ids)
 
@@ -157,6 +161,20 @@ class Clients(Asking):
 
         self._asked("unique", work)
 
+    def do_sequence(self) -> None:
+        """Push jobs that run one after another, one or some at once."""
+        if self._is_full():
+            return
+        chance = self.sim.chance
+        key = chance.choice(SEQUENCES)
+        choice = chance.choice(("skip", "skip", "cancel", "stop"))
+        sequence = {"key": key, "on_discard": choice}
+        jobs = [self._job(sequence=sequence) for _ in range(chance.choice((1, 1, 1, 3)))]
+        if len(jobs) == 1:
+            self._push(jobs[0])
+        else:
+            self._push_all(jobs)
+
     def do_transact(self) -> None:
         """An application stores a job in a transaction of its own."""
         if self._is_full():
@@ -183,7 +201,9 @@ class Clients(Asking):
         waiting = [
             job.id
             for job in self.sim.stored.jobs.values()
-            if job.state is JobState.PENDING and "cron_name" not in str(job.document)
+            if job.state is JobState.PENDING
+            and not is_blocked(job)
+            and "cron_name" not in str(job.document)
         ]
         job_id = self.sim.chance.choice(waiting) if waiting else None
         self._change("activate", job_id, lambda p, each: p.backend.jobs.activate(each))

@@ -10,10 +10,11 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, names_of
+from ojs_aws.domain.sequences import is_blocked
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.stored_jobs.list_stop import ListStop
-from tests.simulation.asking import MAX_JOBS, SLOW, Worker
+from tests.simulation.asking import MAX_JOBS, SEQUENCES, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
@@ -105,8 +106,11 @@ class Healing:
             self._now("alarm", _ring, alarm.body)
         self._drain_stream()
         for job in [*sim.stored.jobs.values()]:
-            if job.state is JobState.PENDING and "cron_name" not in str(job.document):
+            is_pending = job.state is JobState.PENDING and not is_blocked(job)
+            if is_pending and "cron_name" not in str(job.document):
                 self._now("activate", _activate, job.id)
+        for key in SEQUENCES:
+            self._now("skip", _skip, key)
         if lateness is not None:
             lateness.look(sim.stored.jobs.values(), sim.clock.at)
         self._work_off()
@@ -225,6 +229,9 @@ class Healing:
         for workflow in sim.stored.workflows.values():
             if workflow.state is WorkflowState.RUNNING:
                 sim.promises.breach(f"workflow {workflow.id} is {workflow.state} for ever")
+        for key in SEQUENCES:
+            if (found := sim.looking.stores.sequences().look("", key, 10)) != (None, []):
+                sim.promises.breach(f"sequence {key} is over, and has left {found}")
         quiet = 0
         while (left := sim.messages.count()) and quiet < EMPTYING_ROUNDS:
             sim.advance(43_200_000 + 1000)
@@ -258,6 +265,10 @@ def _lift(process: Process, key: str) -> None:
 
 def _resume(process: Process, queue: str) -> None:
     process.backend.queues.service.resume(queue)
+
+
+def _skip(process: Process, key: str) -> None:
+    process.backend.sequences.skip("", key)
 
 
 def _activate(process: Process, job_id: str) -> None:

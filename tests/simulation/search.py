@@ -20,6 +20,7 @@ WEIGHTS: Final = {
     "batch": 2,
     "pending": 1,
     "unique": 4,
+    "sequence": 3,
     "workflow": 3,
     "cancel_workflow": 0.3,
     "cron": 0.5,

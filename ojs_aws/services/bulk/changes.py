@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.actor import Actor, by_hand
-from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.attributes import field_error, wrong_state
 from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
@@ -151,6 +151,9 @@ class BulkChanges:
             job = self.engine.changer.settled(found(jobs.get(job_id), job_id), now)
             at = max(now, deadlines.last_change(job))  # by a clock that is ahead, maybe
             after = self.engine.after(action, STATES[action], job, at)
+            if job.sequence is not None and job.state is JobState.DISCARDED:
+                message = "A discarded job of a sequence is retried by itself: it needs its turn."
+                raise wrong_state("job", job.id, job.state, message)
             changes.append(Admission(before=job, after=by_hand(after, by)))
 
         return tried(job_id, decide)

@@ -1,0 +1,168 @@
+"""What the store of sequences must do; each engine passes the same suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.sequences import Sequences
+from ojs_aws.adapters.dynamodb.unique import UniqueJobs
+from ojs_aws.bootstrap import job_store
+from ojs_aws.domain.conflicts import NotAdmittedError, StaleJobError
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
+from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.sequences import BlockedJob, Sequence, enqueue, released
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.unique.locks import Admission
+from tests.aws import embedded
+from tests.contract.test_job_store import KINDS, NOW, a_job
+
+PLACE = SequencePlace(key="k", on_discard=OnDiscard.CANCEL)
+LATER = Instant(NOW + 5)
+
+
+@pytest.fixture(params=KINDS)
+def sequences(request: pytest.FixtureRequest) -> Iterator[Sequences]:
+    """A fresh store of each kind."""
+    if request.param == "emulator":
+        aws = request.getfixturevalue("emulated_aws")
+        yield Sequences(job_store(aws.settings, aws.clients))
+        return
+    with embedded() as aws:
+        yield Sequences(job_store(aws.settings, aws.clients))
+
+
+def stored(sequences: Sequences, *numbers: int, seen: Sequence | None = None) -> list[JobRecord]:
+    """Store jobs of the sequence, and return them."""
+    wanted = [a_job(number, sequence=PLACE) for number in numbers]
+    jobs, change = enqueue(wanted, seen, NOW)
+    unique = UniqueJobs(sequences.store)
+    unique.admit([Admission(job=job) for job in jobs], sequences.enqueuing(change))
+    return jobs
+
+
+def seen(sequences: Sequences) -> Sequence:
+    """The sequence as it is."""
+    found = sequences.load("", "k")
+    assert found is not None
+    return found
+
+
+def row_of(job: JobRecord) -> BlockedJob:
+    """The row of a blocked job."""
+    assert job.sequence is not None
+    return BlockedJob(job.sequence.position, job.id)
+
+
+def discarded(sequences: Sequences, job: JobRecord) -> JobRecord:
+    """The head, discarded."""
+    after = lifecycle.drop(job, NOW)
+    return sequences.store.save(job, after)
+
+
+def test_jobs_are_stored_with_their_sequence_and_rows(sequences: Sequences) -> None:
+    jobs = stored(sequences, 1, 2, 3)
+    assert [sequences.store.load_whole(each.id) for each in jobs] == jobs
+    found, rows = sequences.look("", "k", 10)
+    assert found == Sequence(key="k", next=4, head=1, job_id=jobs[0].id, version=1, checked_at=NOW)
+    assert rows == [row_of(each) for each in jobs[1:]]
+    assert sequences.look("", "k", 1) == (found, rows[:1])
+    assert sequences.look("t", "k", 10) == (None, [])
+
+
+def test_no_position_is_given_twice(sequences: Sequences) -> None:
+    """Neither of a new sequence, nor of one that was read before another job came."""
+    stored(sequences, 1)
+    before = seen(sequences)
+    with pytest.raises(NotAdmittedError):
+        stored(sequences, 2)
+    stored(sequences, 3, seen=before)
+    with pytest.raises(NotAdmittedError):
+        stored(sequences, 4, seen=before)
+    assert sequences.store.load(a_job(4).id) is None
+    assert seen(sequences).next == 3
+
+
+def test_the_turn_goes_to_the_next_job_once(sequences: Sequences) -> None:
+    _, ended, waits, last = stored(sequences, 1, 2, 3, 4)
+    before, after = seen(sequences), released(waits, LATER, 7)
+    given = (sequences, before, [row_of(ended)], row_of(waits), (waits, after), LATER)
+    assert Sequences.hand_over(*given)
+    assert sequences.store.load(waits.id) == after
+    found, rows = sequences.look("", "k", 10)
+    assert found == replace(before, head=3, job_id=waits.id, version=2, checked_at=LATER)
+    assert rows == [row_of(last)]
+    assert not Sequences.hand_over(*given)
+
+
+def test_a_change_of_the_head_keeps_the_turn_where_it_is(sequences: Sequences) -> None:
+    _, waits = stored(sequences, 1, 2)
+    before = replace(seen(sequences), version=9)
+    change = waits, released(waits, LATER, 7)
+    assert not sequences.hand_over(before, [], row_of(waits), change, LATER)
+    assert not sequences.cancel(before, row_of(waits), change, LATER)
+    assert not sequences.stop(before, LATER)
+    assert sequences.store.load(waits.id) == waits
+    assert sequences.stopped(10) == []
+
+
+def test_a_cancelled_job_leaves_the_head(sequences: Sequences) -> None:
+    first, waits = stored(sequences, 1, 2)
+    change = waits, lifecycle.cancel(waits, LATER)
+    assert sequences.cancel(seen(sequences), row_of(waits), change, LATER)
+    found, rows = sequences.look("", "k", 10)
+    assert found is not None
+    assert (found.job_id, found.version, rows) == (first.id, 2, [])
+
+
+def test_a_sequence_ends_unless_a_job_came(sequences: Sequences) -> None:
+    stored(sequences, 1)
+    before = seen(sequences)
+    stored(sequences, 2, seen=before)
+    assert not sequences.end(before)
+    assert sequences.end(seen(sequences))
+    assert sequences.load("", "k") is None
+
+
+def test_a_stopped_sequence_is_listed_until_its_job_is_retried(sequences: Sequences) -> None:
+    head, _ = stored(sequences, 1, 2)
+    gone = discarded(sequences, head)
+    assert sequences.stop(seen(sequences), LATER)
+    assert sequences.stopped(10) == [seen(sequences)]
+    assert seen(sequences).stopped_at == LATER
+    again = sequences.resume(gone, lifecycle.retry_discarded(gone, LATER, 8))
+    assert sequences.store.load(head.id) == again
+    assert again.state is JobState.AVAILABLE
+    assert sequences.stopped(10) == []
+    assert seen(sequences).version == 3
+
+
+def test_a_retry_begins_an_idle_sequence_and_passes_no_other_job(sequences: Sequences) -> None:
+    [head] = stored(sequences, 1)
+    gone = discarded(sequences, head)
+    assert sequences.end(seen(sequences))
+    [other] = stored(sequences, 2)
+    after = lifecycle.retry_discarded(gone, LATER, 8)
+    with pytest.raises(ConflictError):
+        sequences.resume(gone, after)
+    assert sequences.store.load(head.id) == gone
+    assert sequences.end(seen(sequences))
+    sequences.resume(gone, after)
+    found = seen(sequences)
+    assert (found.job_id, found.head, found.next, found.version) == (head.id, 1, 2, 1)
+    assert found.job_id != other.id
+    with pytest.raises(StaleJobError):
+        sequences.resume(gone, after)
+
+
+def test_only_its_own_row_is_removed(sequences: Sequences) -> None:
+    _, waits = stored(sequences, 1, 2)
+    sequences.forget("", "k", BlockedJob(2, "another"))
+    assert sequences.look("", "k", 10)[1] == [row_of(waits)]
+    for _ in range(2):
+        sequences.forget("", "k", row_of(waits))
+    assert sequences.look("", "k", 10)[1] == []

@@ -1,0 +1,1 @@
+"""Sequences: what the services decide."""
