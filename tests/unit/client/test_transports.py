@@ -22,7 +22,7 @@ from tests.unit.client.doubles import ApiServer, FakeTimer
 
 AREAS = (
     *("admin", "jobs", "queues", "cron", "workers", "dead_letter", "workflows", "schemas"),
-    *("events", "rate_limits", "system", "tenants"),
+    *("events", "rate_limits", "sequences", "system", "tenants"),
 )
 ONE_WAY = {
     "prepare": "it asks no backend",

@@ -36,7 +36,7 @@ def test_what_would_take_effect_twice_is_not_repeatable() -> None:
         *("bulk_cancel_jobs", "bulk_retry_jobs", "bulk_delete_jobs", "cancel_job", "retry_job"),
         *("retry_dead_letter", "retry_dead_letters", "delete_dead_letter", "delete_dead_letters"),
         *("purge_dead_letters", "purge_old_dead_letters", "deregister_worker", "delete_cron"),
-        *("register_schema", "delete_schema", "delete_schema_version"),
+        *("register_schema", "delete_schema", "delete_schema_version", "skip_sequence"),
     }
 
 
