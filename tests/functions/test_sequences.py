@@ -452,3 +452,17 @@ def test_a_discarded_job_is_not_retried_together_with_others(shop: Shop) -> None
         )
     ]
     assert (shop.state(first), shop.state(second)) == ("discarded", "available")
+
+
+@pytest.mark.parametrize("choice", ["skip", "cancel"])
+def test_no_job_changes_before_its_own_time(shop: Shop, choice: str) -> None:
+    """The producer's clock may be ahead of that of the stream's reader."""
+    first = shop.push({"key": KEY, "on_discard": choice})
+    shop.clock.advance(s=60)
+    second = shop.push()
+    shop.clock.advance(s=-30)
+    shop.fetch()
+    shop.fail(first)
+    job = shop.backend.stores.store.load(second)
+    assert job is not None
+    assert (job.enqueued_at or job.cancelled_at) == job.created_at

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import OnDiscard
+from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.sequences import (
     BlockedJob,
     Sequence,
@@ -77,6 +78,10 @@ class SequenceAdvance:
     def _now(self) -> Instant:
         return self.changer.clock.now()
 
+    def _after(self, job: JobRecord) -> Instant:
+        """Return the present instant; that of a job's last change, by a clock ahead, if later."""
+        return max(self._now(), deadlines.last_change(job))
+
     def _send_again(self, head: JobRecord | None) -> None:
         """Send the message of a head that has not begun: who gave it the turn may have died."""
         if head is not None and head.state is not JobState.ACTIVE and not head.attempt:
@@ -97,8 +102,9 @@ class SequenceAdvance:
             if job is None or job.state.is_terminal:
                 ended.append(row)
                 continue
-            after = released(job, self._now(), self.changer.clock.order())
-            if not self.sequences.hand_over(seen, ended, row, (job, after), self._now()):
+            now = self._after(job)
+            after = released(job, now, self.changer.clock.order())
+            if not self.sequences.hand_over(seen, ended, row, (job, after), now):
                 return False
             self.job_messages.send_for([after], self._now())
             return True
@@ -122,7 +128,7 @@ class SequenceAdvance:
             if job is None or job.state.is_terminal:
                 self.sequences.forget(seen.tenant, seen.key, row)
                 continue
-            now = self._now()
+            now = self._after(job)
             if not self.sequences.cancel(seen, row, (job, cancelled(job, now)), now):
                 return
             seen = replace(seen, version=seen.version + 1)
