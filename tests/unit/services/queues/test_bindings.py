@@ -172,3 +172,14 @@ def test_a_backend_without_bindings_reads_nothing_for_them() -> None:
     assert jobs[0].record is not None
     assert made["GetItem"] == 1, "the limited types of the queue, as ever"
     assert backend.queues.bindings.targets == {}
+
+
+def test_2_1_tasks_are_bound_as_functions_are() -> None:
+    """By job types alone: the stack names the task definition."""
+    targets = {"render": {"queues": ["media"], "types": [], "family": "Render"}}
+    bench = Bench(settings=Settings(binding_targets=json.dumps(targets)))
+    bench.world.registry.ensure("media", bench.world.clock.now())
+    found = bindings(bench).put("media", "render", ["video.*"])
+    assert (found.kind, found.types, found.endpoint) == ("ecs", ("video.*",), "")
+    with pytest.raises(InvalidRequestError, match="endpoint"):
+        bindings(bench).put("media", "render", ["video.*"], "https://app.example.com/jobs")
