@@ -222,8 +222,9 @@ def _first(values: JsonValue) -> JsonValue:
 
 
 def write_rules(rules: Sequence[EventRule]) -> str:
-    """Return rules as the text that a function's settings hold."""
-    return encode([{k: v for k, v in asdict(rule).items() if v} for rule in rules])
+    """Return rules as the text that a function's settings hold, without what is as by default."""
+    default = asdict(EventRule(source="", job_type=""))
+    return encode([{k: v for k, v in asdict(rule).items() if v != default[k]} for rule in rules])
 
 
 def read_rules(text: str) -> tuple[EventRule, ...]:

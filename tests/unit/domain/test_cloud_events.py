@@ -186,6 +186,8 @@ def test_rules_come_back_from_a_functions_settings() -> None:
         RULE,
         replace(RULE, args=("$.id",), options={"priority": 5}, queue="b"),
         EventRule(source="ojs.aws", job_type="a.b", args={"a": "$.type"}, own_events=True),
+        replace(RULE, args=[]),
+        replace(RULE, args={}),
     )
     read = read_rules(write_rules(rules))
     event = read_event(json.dumps(CHARGE))

@@ -54,6 +54,8 @@ def _entry(key: ApiKey, now: Instant) -> models.ApiKeyEntry:
         "created_at": format_instant(key.created_at),
         "secrets": [_secret(each) for each in key.secrets],
     }
+    if key.tenant:
+        shown["tenant_id"] = key.tenant
     if key.expires_at is not None:
         shown["expires_at"] = format_instant(key.expires_at)
     if key.revoked_at is not None:

@@ -18,7 +18,10 @@ class ApiKeySecret(TypedDict):
 
 
 class ApiKeyEntry(TypedDict):
-    """Describes an API key; without bounds, ``queues`` and ``types`` are empty."""
+    """Describes an API key; without bounds, ``queues`` and ``types`` are empty.
+
+    ``tenant_id`` is the tenant that it is bound to.
+    """
 
     id: str
     name: str
@@ -26,6 +29,7 @@ class ApiKeyEntry(TypedDict):
     scopes: list[Scope]
     queues: list[str]
     types: list[str]
+    tenant_id: NotRequired[str]
     created_at: Timestamp
     expires_at: NotRequired[Timestamp]
     revoked_at: NotRequired[Timestamp]

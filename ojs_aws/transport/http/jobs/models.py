@@ -68,10 +68,15 @@ class Job(JobHead, total=False):
 
 
 class JobAnswer(TypedDict, total=False):
-    """Shows a job in a wrapper, and flat unless it is very large; or says who dropped it."""
+    """Shows a job in a wrapper, and flat unless it is very large; or says who dropped it.
+
+    The answer to a change says what was there before.
+    """
 
     id: Required[JobId]
     job: Required[JsonOf[Job] | None]
+    previous_state: JobState
+    previous_priority: int
     dropped: bool
     dropped_by: str
 

@@ -117,7 +117,8 @@ def _without_large_result(record: JobRecord) -> JobRecord:
 def push_answer(pushed: PushResult, job_id: str) -> models.JobAnswer | JsonOf[models.JobAnswer]:
     """Return the answer to PUSH: the job, or who dropped it."""
     if pushed.record is None:
-        return {**_dropped(pushed, job_id), "job": None}
+        dropped = _dropped(pushed, job_id)
+        return {"id": job_id, "dropped": True, "dropped_by": dropped["dropped_by"], "job": None}
     return job_answer(render_job(pushed.record), _another(pushed, job_id))
 
 

@@ -133,16 +133,17 @@ def _uptime_s(call: Call) -> int:
 def whoami(call: Call) -> Answer[models.CallerAnswer]:
     """Return what the server knows of the caller (an extension)."""
     caller = call.request.caller
-    return Answer(
-        {
-            "id": caller.id,
-            "name": caller.name,
-            "scopes": [scope for scope, needs in GRANTS.items() if needs <= caller.permissions],
-            "permissions": sorted(caller.permissions),
-            "queues": [*caller.queues],
-            "types": [*caller.types],
-        }
-    )
+    answer: models.CallerAnswer = {
+        "id": caller.id,
+        "name": caller.name,
+        "scopes": [scope for scope, needs in GRANTS.items() if needs <= caller.permissions],
+        "permissions": sorted(caller.permissions),
+        "queues": [*caller.queues],
+        "types": [*caller.types],
+    }
+    if caller.tenant:
+        answer["tenant_id"] = caller.tenant
+    return Answer(answer)
 
 
 def metrics(call: Call) -> Answer[str]:

@@ -303,6 +303,7 @@ class CallerAnswer(TypedDict):
     """Shows what the server knows of the caller.
 
     Without bounds, ``queues`` and ``types`` are empty: the caller may use all of them.
+    ``tenant_id`` is the only tenant of this request; without it, the caller may name any.
     """
 
     id: str
@@ -311,3 +312,4 @@ class CallerAnswer(TypedDict):
     permissions: list[Permission]
     queues: list[str]
     types: list[str]
+    tenant_id: NotRequired[str]
