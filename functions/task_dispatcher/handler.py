@@ -9,7 +9,7 @@ from ..startup import finish_init
 
 from ojs_aws.bootstrap import build_backend, tasks_of
 from ojs_aws.config import Settings
-from ojs_aws.domain.task_bindings import read_task_bindings
+from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import BINDINGS, task_group
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.late_reports import tokens_of

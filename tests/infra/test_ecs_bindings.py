@@ -27,7 +27,7 @@ from ojs_aws.cdk import (
     LambdaBindingsProps,
     LambdaTarget,
 )
-from ojs_aws.domain.task_bindings import read_task_bindings
+from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import TASK_LEASE_S
 from ojs_aws.worker.delivery.task_sweep import read_families
 from tests.infra.conftest import NO_BUNDLING, Synthesised

@@ -369,7 +369,7 @@ MUTATIONS: Final = (
         "full-for-the-repeated",
         "a push that is repeated needs a place a second time",
         "ojs_aws.services.jobs.new_jobs:NewJobs._capacity",
-        (("if not self._is_there(records):", "if True:"),),
+        (("if not self.is_there(records):", "if True:"),),
     ),
     Mutation(
         "pause-ignored",
@@ -422,18 +422,13 @@ MUTATIONS: Final = (
     Mutation(
         "suspended-tried",
         "a job is tried at a binding that somebody suspended",
-        "ojs_aws.domain.bindings:Suspension.may_try",
+        "ojs_aws.domain.bindings.binding:Suspension.may_try",
         (("not self.is_lasting and ", ""),),
     ),
     Mutation(
         "invoked-twice",
         "a dispatcher invokes a function twice for a job",
         "ojs_aws.worker.delivery.dispatch:_Round._begin",
-        (
-            (
-                "self.dispatcher.functions.begin(binding.target, event)",
-                "[self.dispatcher.functions.begin(binding.target, event) for _ in '12']",
-            ),
-        ),
+        (("        begin()", "        [begin() for _ in '12']"),),
     ),
 )

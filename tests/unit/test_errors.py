@@ -21,6 +21,7 @@ INTERNAL = {
     "BucketTakenError",
     "ConditionFailedError",
     "ConditionRefusedError",
+    "EventTooLargeError",
     "ForeignWorkerError",
     "InterruptedHandlerError",
     "InvalidExpressionError",
@@ -30,6 +31,7 @@ INTERNAL = {
     "NewerArgumentsError",
     "NotAdmittedError",
     "OutOfTimeError",
+    "PrivateAddressError",
     "QueueIsFullError",
     "QueueMissingError",
     "RecordError",
@@ -46,6 +48,7 @@ INTERNAL = {
     "TransactionTooLargeError",
     "UnreadableMessageError",
     "UnexpectedArgumentsError",
+    "WrongEndpointError",
 }
 """What parts of the backend raise for each other; no handler or caller meets it."""
 

@@ -169,7 +169,8 @@ class JobChanger:
             if after is job:
                 return JobChange(job, job)
             try:
-                return JobChange(job, self._save(job, after))
+                save = self.store.save if after.sequence is None else self._save_in_sequence
+                return JobChange(job, save(job, after))
             except StaleJobError as stale:
                 job = found(stale.current, job_id)
         raise BackendUnavailableError(
@@ -177,9 +178,9 @@ class JobChanger:
             hint="Repeat the request.",
         )
 
-    def _save(self, before: JobRecord, after: JobRecord) -> JobRecord:
+    def _save_in_sequence(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Store the next version of a job; one that goes on needs its turn in its sequence."""
-        if after.sequence is None or self.resume is None:
+        if self.resume is None:
             return self.store.save(before, after)
         goes_on = before.state.is_terminal and not after.state.is_terminal
         return (self.resume if goes_on else self.store.save)(before, after)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.endpoints import check_prefix
+from ojs_aws.domain.bindings.endpoints import check_prefix
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.worker.delivery.bound_endpoints import BoundEndpoints

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.task_bindings import TaskAttempt, TaskBinding
+from ojs_aws.domain.bindings.tasks import TaskAttempt, TaskBinding
 from ojs_aws.worker.delivery.request import delivery_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ojs_aws.domain.bindings.stopped_tasks import Task, read_task
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.stopped_tasks import Task, read_task
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import TASK_LEASE_S
 

@@ -16,10 +16,10 @@ import pytest
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.adapters.tasks import Tasks
 from ojs_aws.config import Settings
+from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, token_text
-from ojs_aws.domain.task_bindings import TaskBinding
 from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.services.access.api_keys import AttemptAuthentication, Verdict
 from ojs_aws.topology import TASK_LEASE_S

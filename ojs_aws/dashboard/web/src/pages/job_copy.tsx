@@ -16,7 +16,7 @@ export const NOT_COPIED: ReadonlySet<string> = new Set([
   "metadata", "next_attempt_at", "next_retry_at", "parent_id", "progress", "progress_data", "reservation_id", "result",
   "result_expires_at", "result_size_bytes", "result_stored_at", "retry_delay_ms", "retry_policy", "root_id",
   "scheduled_at", "specversion", "started_at", "state", "workflow", "workflow_id", "x_aws_past_errors",
-  "x_aws_uncounted_attempts",
+  "x_aws_sequence_position", "x_aws_uncounted_attempts",
 ]);
 
 /** Return the envelope of a copy; each value is the source text of the first job. */

@@ -6,7 +6,14 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.domain.job import Checkpoint, Failure, JobRecord, JobState, Replay, Reservation
-from ojs_aws.domain.job_policies import Limit, OnLimit, Retention, Window
+from ojs_aws.domain.job_policies import (
+    Limit,
+    OnDiscard,
+    OnLimit,
+    Retention,
+    SequencePlace,
+    Window,
+)
 from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.domain.retry import read_retry_policy
@@ -93,6 +100,9 @@ FULL: Final = JobRecord(
     is_message_left=True,
     is_listing_left=True,
     changed_by="3 key:k\tAda",
+    sequence=SequencePlace(
+        key="order-1", on_discard=OnDiscard.SKIP, position=7, is_blocked=True, checks=True
+    ),
     tenant="acme",
 )
 """A job with more than any job has at one time: each of its members differs from the usual."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ojs_aws.domain.bindings.tasks import TaskAttempt, read_started_by
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.task_bindings import TaskAttempt, read_started_by
 
 TASK_FAILED: Final = "task_failed"
 STOPPED: Final = "STOPPED"

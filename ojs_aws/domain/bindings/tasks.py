@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.bindings import Binding
+from ojs_aws.domain.bindings.binding import Binding
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import AttemptRef
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.domain.endpoints import LONGEST_URL, check_endpoint, check_prefix
+from ojs_aws.domain.bindings.endpoints import LONGEST_URL, check_endpoint, check_prefix
 
 PREFIX = "https://app.example.com/jobs/"
 PREFIXES = [PREFIX, "https://crm.example.com:8443/"]

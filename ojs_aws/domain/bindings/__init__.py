@@ -1,0 +1,1 @@
+"""Says which functions, endpoints and tasks run the jobs of queues."""
