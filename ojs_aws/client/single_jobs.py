@@ -1,8 +1,7 @@
-"""Read, cancel and activate single jobs, wait for them, and represent each to who enqueued it.
+"""Read, cancel and activate single jobs, wait for them, and represent each to its producer.
 
-Give the client its areas: one attribute for each.
-
-Producers use none of them. So each is imported when it is first used.
+The client has one attribute for each of its areas. Producers use none of them, so each is imported
+when it is first used.
 """
 
 from __future__ import annotations

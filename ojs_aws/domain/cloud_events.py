@@ -74,8 +74,8 @@ class EventRule:
     :ivar args: what the job gets of the event, by paths such as ``$.data.order_id`` or
         ``$.data.items[0].sku``; see :data:`Arguments`.
     :ivar options: other attributes of the job, by their names in :class:`ojs_aws.Job`.
-    :ivar own_events: whether events of a backend may make jobs: a job whose end makes the next
-        one never stops (section 4.4).
+    :ivar own_events: whether events of a backend of ojs-aws may make jobs. A job whose end makes
+        the next job runs for ever (section 4.4).
     """
 
     source: str
@@ -88,11 +88,11 @@ class EventRule:
     own_events: bool = False
 
     def check(self) -> None:
-        """Refuse what would fail with each event.
+        """Check the rule itself, before any event comes: it must be able to make a job.
 
-        :raises ValueError: no source, a path that is none, or attributes that no job has.
-        :raises TypeError: the same, by the type of a value.
-        :raises InvalidRequestError: the same, by the bounds of a value.
+        :raises ValueError: it has no source, an invalid path, or an attribute that no job has.
+        :raises TypeError: an attribute has the wrong type.
+        :raises InvalidRequestError: the value of an attribute is out of range.
         """
         if not self.source.rstrip("*"):
             raise ValueError(f"The rule for {self.job_type} needs the source of its events.")
@@ -181,8 +181,8 @@ def rule_for(rules: Iterable[EventRule], event: CloudEvent) -> EventRule | None:
 def read_event(text: str) -> CloudEvent:
     """Return the event in a text: a CloudEvent in JSON, or an event as EventBridge sends it.
 
-    If the detail of an EventBridge event is a CloudEvent itself, it is that one; rules match it by
-    the source and type that EventBridge names.
+    If the detail of an EventBridge event is a CloudEvent, that CloudEvent is returned. Rules then
+    match the source and type of the EventBridge event.
 
     :raises InvalidRequestError: it is neither.
     """

@@ -114,7 +114,7 @@ def delete_part(table: str, key: Item, when: Mapping[str, Any] = ALWAYS) -> Acti
 
 @dataclass(frozen=True, slots=True)
 class InTable:
-    """Holds the client and the table's name for an adapter; the base of all of them.
+    """Holds the client and the table's name; the base class of the stores.
 
     Its methods are named like the calls that they make. They raise what
     :func:`~ojs_aws.adapters.dynamodb.update.conditional` does.

@@ -1,8 +1,7 @@
 """Declares the attributes of a job that callers give by name, and reads its durations.
 
-This module says once what each is called, in Python and on the wire, and which check it passes.
-
-Each takes the place of a parameter that says the same in another form, as seconds or as an instant.
+This module says once what each attribute is called, in Python and on the wire, and which check it
+passes. A duration may also be given by another parameter, as seconds or as an instant.
 """
 
 from __future__ import annotations

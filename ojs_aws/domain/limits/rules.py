@@ -1,12 +1,15 @@
 """Decides whether a job or a request may begin under a limit.
 
-A bucket counts for all jobs of one key. ``rate`` counts the starts of a window that the first start
-opens (a fixed window, not aligned to the clock); ``throttle`` spaces starts evenly; ``concurrency``
-counts the jobs that are active.
+There are two kinds of buckets.
 
-A token bucket, kept as one number: the instant at which it would be full again if nothing more
-came. A request moves that instant on by what one costs; one that would move it too far into the
-future is refused. There is nothing to refill, and two writers can add to it without reading.
+The bucket of a limit counts for all jobs of one key. ``rate`` counts the starts of a window that
+the first start opens (a fixed window, not aligned to the clock); ``throttle`` spaces starts evenly;
+``concurrency`` counts the jobs that are active.
+
+The bucket of an API client holds tokens, kept as one number: the instant at which it would be full
+again if nothing more came. A request moves that instant on by what one costs; one that would move
+it too far into the future is refused. There is nothing to refill, and two writers can add to it
+without reading.
 """
 
 from __future__ import annotations

@@ -41,14 +41,17 @@ MAX_ATOMIC: Final = 100
 S = JobState
 
 TOGETHER_TRIES: Final = 3
-"""How often jobs are changed together while others change one of them."""
+"""How often a change of all or none is tried while other requests change one of the jobs."""
 
 STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
     BulkAction.CANCEL: frozenset({S.AVAILABLE, S.SCHEDULED, S.RETRYABLE, S.PENDING}),
     BulkAction.RETRY: frozenset({S.DISCARDED, S.RETRYABLE}),
     BulkAction.DELETE: frozenset(state for state in JobState if state.is_terminal),
 }
-"""The states in which a job can be changed so; an active one is left to its worker."""
+"""The states in which each action is possible. An active job is left to its worker.
+
+Operators may change more: see ``by_filter.STATES``.
+"""
 
 Accepts = Callable[[JobRecord], bool]
 
@@ -94,9 +97,11 @@ class BulkChanges:
     ) -> BulkReport:
         """Change the next jobs of a filter: as many as one request can look at.
 
-        :param accepts: decides what the lists cannot; gets whole jobs.
+        :param accepts: decides about what lists do not know, such as the metadata of a job.
+            Documents that are stored elsewhere are not filled in.
         :param by: who does it.
-        :raises InvalidRequestError: states that the action cannot be done in, or a bad cursor.
+        :raises InvalidRequestError: the filter names a state in which the action is impossible,
+            or the cursor is invalid.
         """
         page = self.search.find(narrowed(wanted, action, STATES[action]), MAX_ITEMS, cursor)
         jobs = {job.id: job for job in page.jobs if accepts(job)}

@@ -1,11 +1,13 @@
 """Holds request middleware that deployments turn on: rate limits of clients, and metrics.
 
-It counts requests that were authenticated, by credential; where access is open, by address. What
-has no credential is refused before it, and costs no write. Off by default.
+Both are off by default.
 
-CloudWatch reads them out of that line (its embedded metric format): nothing is called, and no line
-is added. Off by default: API Gateway counts requests and their time by itself for nothing, and each
-value of a dimension is a metric that costs.
+The rate limits count authenticated requests by credential, and by IP address where access is open.
+A request without a credential is refused earlier, and costs no write.
+
+The metrics of requests stand in the log line of the request, in CloudWatch's embedded metric
+format, so they need no call and no further line. API Gateway counts requests and their durations
+without them, free of charge; CloudWatch bills each operation as a metric of its own.
 """
 
 from __future__ import annotations
@@ -33,15 +35,15 @@ if TYPE_CHECKING:
 DURATION: Final = "ojs.api.request_duration"
 FAULTS: Final = "ojs.api.faults"
 OPERATION: Final = "operation"
-"""The only dimension: as many values as the API has operations."""
+"""The only dimension; it has one value for each operation of the API."""
 
 _FAULT: Final = 500
 
 
 def limiting_clients(limiting: ClientRateLimits) -> Middleware:
-    """Return the middleware.
+    """Return middleware that refuses the requests of a client beyond its rate.
 
-    Its headers are put on every answer, errors included, by who sets the standard ones.
+    ``setting_headers`` adds its headers to every answer, also to errors.
     """
     rate = limiting.rate
 
@@ -58,7 +60,7 @@ def limiting_clients(limiting: ClientRateLimits) -> Middleware:
 
 
 def client_of(caller: Caller, event: Mapping[str, Any]) -> str:
-    """Return whose requests are counted together: a credential's, else an address's."""
+    """Return the key that requests are counted by: the credential's id, else the IP address."""
     if caller.id:
         return caller.id
     context = event.get("requestContext") or {}
@@ -66,7 +68,10 @@ def client_of(caller: Caller, event: Mapping[str, Any]) -> str:
 
 
 def headers_of_rate(standing: Standing, rate: ClientRate, now_us: int) -> dict[str, str]:
-    """Return the headers of section 18.1; the limit is the burst (ojs-rate-limiting, 10.4)."""
+    """Return the headers of the HTTP binding, section 18.1.
+
+    The limit that they show is the burst (ojs-rate-limiting, 10.4). Instants are rounded up.
+    """
     remaining = 0 if standing.is_refused else standing.remaining(rate, now_us)
     resets = -(-standing.next_at_us(rate, now_us) // 1_000_000)
     return {

@@ -59,11 +59,12 @@ class Blobs(InTable):
     """Decides where a document is stored, and stores it there.
 
     Documents are addressed by a hash of their text, so that a repeated or refused request can
-    never replace another's. The envelope's also by the attempt to store its job: neither removing
-    the rest of a deleted job late, nor what a refused request has put, must hit another's.
+    never replace another's. The address of an envelope also names the attempt that stored it.
+    Otherwise a late removal of a deleted job, or of what a refused request has put, could remove
+    the document of a newer job with the same id.
 
-    So what a key holds never changes. It is read eventually consistent, which costs half, and
-    strongly only when it is not found.
+    So a document never changes under its key. It is read with eventual consistency, which costs
+    half. Only if it is not found, it is read again with strong consistency.
 
     :ivar envelope_limit_bytes: the longest envelope that stays in its job's item.
     :ivar parallel: reads and stores documents in S3 side by side.
