@@ -24,13 +24,12 @@ from ojs_aws.cli import (
     outbox,
     queues,
     run,
-    sequences,
     tenants,
     workers,
     workflows,
 )
 from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
-from ojs_aws.cli.jobs import changes, dead_letters, enqueue, erase, views
+from ojs_aws.cli.jobs import changes, dead_letters, enqueue, erase, sequences, views
 from ojs_aws.cli.migration import command as migrate
 from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
 from ojs_aws.cli.verify import command as verify

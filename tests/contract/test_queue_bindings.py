@@ -61,7 +61,7 @@ def test_what_somebody_suspends_at_the_same_moment_stays_so(
         states.suspend("email", "mailer", "gone", FIRST)
 
 
-def test_what_somebody_suspends_after_a_failure_of_the_same_moment_stays_so(
+def test_what_somebody_suspends_at_the_moment_of_a_failure_stays_so(
     states: QueueBindings, aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The failure is written down between their read and their write."""

@@ -422,7 +422,7 @@ MUTATIONS: Final = (
     Mutation(
         "suspended-tried",
         "a job is tried at a binding that somebody suspended",
-        "ojs_aws.domain.bindings.binding:Suspension.may_try",
+        "ojs_aws.domain.bindings.functions:Suspension.may_try",
         (("not self.is_lasting and ", ""),),
     ),
     Mutation(

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ojs_aws.domain.bindings.tasks import TaskAttempt, read_started_by
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.jobs.task_attempts import TaskAttempt, read_started_by
 
 TASK_FAILED: Final = "task_failed"
 STOPPED: Final = "STOPPED"
@@ -70,7 +70,7 @@ def _end(described: Mapping[str, Any]) -> TaskEnd:
     reason = str(described.get("stoppedReason") or "")
     containers = _containers(described)
     exit_code, said = _exit_code(containers), _reasons(containers)
-    is_by_itself = stop_code in {"", _EXITED}  # a container that was told to stop may exit with 0
+    is_by_itself = stop_code in {"", _EXITED}  # a container that got SIGTERM may exit with 0
     why = ". ".join(each.rstrip(".") for each in (reason, *said) if each) or "no reason given"
     exited = "" if exit_code is None else f" with exit code {exit_code}"
     details: dict[str, JsonValue] = {

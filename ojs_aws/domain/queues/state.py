@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from ojs_aws.domain.bindings.binding import Suspension
+from ojs_aws.domain.bindings.functions import Suspension
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant
 

@@ -63,7 +63,7 @@ class QueueServices:
     @cached_property
     def bindings(self) -> Bindings:
         """Return the service of queues' bindings to functions."""
-        from ojs_aws.domain.bindings.binding import read_targets
+        from ojs_aws.domain.bindings.functions import read_targets
         from ojs_aws.services.queues.bindings import Bindings
 
         shared = self._shared

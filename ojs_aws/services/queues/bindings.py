@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import field_error, not_found
-from ojs_aws.domain.bindings.binding import AllowedTarget, Suspension, types_of
 from ojs_aws.domain.bindings.endpoints import check_endpoint
+from ojs_aws.domain.bindings.functions import AllowedTarget, Suspension, types_of
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.services.queues.service import Queues

@@ -2,7 +2,7 @@
 
 A rate is kept exactly: one conditional write for each request takes its jobs from the tenant's
 bucket, as the requests of an API client are taken from its own. The depth is what the stream's
-consumer has counted (decision 117) and what this process has let in since it read that, once a
+consumer has counted (decision 117) and what this process has admitted since it read that, once a
 second at most. So many producers together may exceed a depth by what they enqueue while the
 counters are behind, which is a second as a rule.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 
 COUNTED_EVERY_MS: Final = 1_000
-"""For so long a process goes by the depth that it has read, and by what it let in since."""
+"""For so long a process goes by the depth that it has read, and by what it admitted since."""
 
 RETRY_AFTER_S: Final = 1
 """When a producer may ask again whether its tenant's jobs have become fewer (seconds)."""

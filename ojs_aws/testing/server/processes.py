@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import queue
@@ -164,7 +165,12 @@ class WorkerThread:
     """Runs one worker until it is stopped."""
 
     def __init__(self, worker: Worker) -> None:
-        """Start the thread. It sees the context variables of its maker, such as the client."""
+        """Start the thread. It sees the context variables of its maker, such as the client.
+
+        The thread's first import is made before: pytest parses our modules as they are imported,
+        and Python 3.11 fails now and then when two threads parse at the same time.
+        """
+        importlib.import_module("ojs_aws.worker.console")
         self.worker = worker
         self._loop: asyncio.AbstractEventLoop | None = None
         self._problem: BaseException | None = None

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.binding import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.bindings.endpoints import check_endpoint
+from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker.delivery.answers import EndpointError, UndeliveredError, WrongEndpointError

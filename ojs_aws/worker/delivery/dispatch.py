@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs import UnreadableMessageError
-from ojs_aws.domain.bindings.binding import Binding, Suspension, binding_of, wait_ms
-from ojs_aws.domain.bindings.tasks import TASK_WORKER, TaskBinding
+from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, wait_ms
+from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import attempt_of
+from ojs_aws.domain.jobs.task_attempts import TASK_WORKER
 from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.render import render_job

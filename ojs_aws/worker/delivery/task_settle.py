@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.bindings.binding import wait_ms
+from ojs_aws.domain.bindings.functions import wait_ms
 from ojs_aws.domain.bindings.stopped_tasks import TASK_FAILED, Task, TaskEnd, read_task
 from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, NotFoundError
 from ojs_aws.worker.delivery.dispatch import members

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.bindings.tasks import TaskAttempt, TaskBinding
+from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.jobs.task_attempts import TaskAttempt
 from ojs_aws.worker.delivery.request import delivery_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.functions import Functions
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.binding import Binding, binding_of
+from ojs_aws.domain.bindings.functions import Binding, binding_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
@@ -618,6 +618,7 @@ def test_10_1_a_job_is_active_before_its_function_is_invoked(bench: Bench) -> No
     states: list[JobState] = []
     job_id = bench.push()
     begin = bench.dispatcher.functions
+    assert begin is not None
 
     def watching(target: str, event: str) -> None:
         states.append(bench.job(job_id).state)
