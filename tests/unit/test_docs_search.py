@@ -48,6 +48,7 @@ QUESTIONS: Final = {
     "add a parameter to a job in production": "job-versions",
     "migrate from celery": "migrating-from-celery",
     "run a worker on ECS": "workers",
+    "run each job in a Fargate task": "ecs-bindings",
     "run each job in a fargate task of its own": "ecs-bindings",
     "migrate from sidekiq": "migrating-from-rq-sidekiq",
     "all options of a job": "reference/job-options",
