@@ -61,7 +61,7 @@ def jobs(count: int, state: JobState = JobState.AVAILABLE) -> list[JobRecord]:
 def refusal(
     limits: TenantEnqueueLimits, settings: TenantSettings, records: list[JobRecord]
 ) -> dict[str, object]:
-    """What a refused request is told."""
+    """Return the details of the error of a refused request."""
     with pytest.raises(TenantLimitError) as refused:
         limits.admit("acme", settings, records)
     assert (refused.value.status, refused.value.as_dict()["retryable"]) == (429, True)
