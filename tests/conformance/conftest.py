@@ -55,7 +55,7 @@ def _wait_until_healthy(url: str, process: subprocess.Popen[bytes], log: Path) -
     deadline = time.monotonic() + HUNG_S
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            if httpx.get(f"{url}/ojs/v1/health", trust_env=False).is_success:
+            if httpx.get(f"{url}/ojs/v1/health", timeout=HUNG_S, trust_env=False).is_success:
                 return
         except httpx.HTTPError:
             pass

@@ -15,6 +15,7 @@ from ojs_aws.dashboard.page_function import SIGN_IN, handler
 from tests.dashboard.conftest import Tab
 from tests.dashboard.issuer import CLIENT, Issuer, served
 from tests.dashboard.test_quality import AXE, check_with_axe
+from tests.load import HUNG_S
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -57,6 +58,7 @@ class Deployment:
             f"{self.server}{path}?{environ['QUERY_STRING']}",
             content=environ["wsgi.input"].read(length),
             headers={"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"},
+            timeout=HUNG_S,
         )
         return passed.status_code, {"Content-Type": "application/json"}, passed.content
 
@@ -214,6 +216,7 @@ def test_a_withdrawn_token_is_renewed_once(
         f"{deployment.server}/ojs/v1/jobs",
         json={"type": "report.build", "args": [], "options": {"queue": "withdrawn"}},
         headers={"Authorization": f"Bearer {deployment.key}"},
+        timeout=HUNG_S,
     ).raise_for_status()
     page = tab.open("queues/withdrawn")
     sign_in(tab)

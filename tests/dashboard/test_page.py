@@ -14,6 +14,7 @@ from ojs_aws.dashboard.files import answer_file
 from tests.dashboard.conftest import Tab
 from tests.dashboard.jobs import push, push_text
 from tests.dashboard.views import VIEWS
+from tests.load import HUNG_S
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -143,7 +144,7 @@ def prefixed(server: str) -> Iterator[str]:
         if page is not None:
             start_response("200 OK", list(page.headers.items()))
             return [page.body]
-        passed = httpx.get(f"{server}{inner}?{environ['QUERY_STRING']}")
+        passed = httpx.get(f"{server}{inner}?{environ['QUERY_STRING']}", timeout=HUNG_S)
         start_response(f"{passed.status_code} OK", [("Content-Type", "application/json")])
         return [passed.content]
 

@@ -13,6 +13,7 @@ from tests.dashboard.closed_server import QUEUE, TYPE
 from tests.dashboard.conftest import Tab, keep_key
 from tests.dashboard.jobs import discard, push
 from tests.dashboard.views import VIEWS
+from tests.load import HUNG_S
 
 FOREIGN: Final = "others"
 NAMES: Final = frozenset(view or "overview" for view, _ in VIEWS) - {"settings"}
@@ -38,7 +39,7 @@ def jobs(closed_server: tuple[str, dict[str, str]]) -> dict[str, str]:
     """A job of the bound queue and type, one of others, and a dead letter of each queue."""
     address, keys = closed_server
     headers = {"Authorization": f"Bearer {keys['admin']}"}
-    with httpx.Client(base_url=f"{address}/ojs/v1/", headers=headers) as api:
+    with httpx.Client(base_url=f"{address}/ojs/v1/", headers=headers, timeout=HUNG_S) as api:
         discard(api, QUEUE, keep=True)
         discard(api, FOREIGN, keep=True)
         return {"own": push(api, QUEUE, type=TYPE), "foreign": push(api, FOREIGN)}

@@ -13,6 +13,7 @@ from ojs_aws.cli.dashboard_server import DashboardServer, Upstream
 from ojs_aws.client.transports.credentials import ApiKey
 from tests.dashboard.conftest import Tab
 from tests.dashboard.views import VIEWS
+from tests.load import HUNG_S
 
 
 @pytest.fixture
@@ -97,7 +98,9 @@ def test_keys_are_listed_without_secrets_and_revoked(closed_tab: Tab, keys: dict
     row.get_by_text("revoked").wait_for()
     assert not [text for text in keys.values() if text in page.content()]
     refused = httpx.get(
-        f"{closed_tab.address}/ojs/v1/whoami", headers={"Authorization": f"Bearer {keys['worker']}"}
+        f"{closed_tab.address}/ojs/v1/whoami",
+        headers={"Authorization": f"Bearer {keys['worker']}"},
+        timeout=HUNG_S,
     )
     assert refused.status_code == 401
 
@@ -159,7 +162,8 @@ def test_the_command_line_shows_the_page_with_its_own_key(
     address = closed_tab.address
     job = {"type": "report.build", "args": [], "options": {"queue": "own-key"}}
     producer = {"Authorization": f"Bearer {keys['producer']}"}
-    httpx.post(f"{address}/ojs/v1/jobs", json=job, headers=producer).raise_for_status()
+    jobs = f"{address}/ojs/v1/jobs"
+    httpx.post(jobs, json=job, headers=producer, timeout=HUNG_S).raise_for_status()
     tab = Tab(closed_tab.page, own_dashboard)
     page = tab.open("queues/own-key", "Queue own-key")
     tab.choose("More actions", "Drain")

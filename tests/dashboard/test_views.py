@@ -10,6 +10,7 @@ import httpx
 
 from tests.dashboard.conftest import Tab
 from tests.dashboard.jobs import discard, fail, push, push_text, state_of
+from tests.load import HUNG_S
 
 
 def test_overview_shows_jobs_by_state_and_the_queues(tab: Tab, api: httpx.Client) -> None:
@@ -548,7 +549,7 @@ def test_settings_name_the_server_and_the_licences(tab: Tab) -> None:
     page = tab.open("settings", "Settings")
     tab.says("ojs-aws 0")
     address = page.get_by_role("link", name="Licences").get_attribute("href")
-    assert "preact" in httpx.get(f"{tab.address}/{address}").text
+    assert "preact" in httpx.get(f"{tab.address}/{address}", timeout=HUNG_S).text
 
 
 def test_a_job_that_failed_once_says_when_it_is_tried_again(tab: Tab, api: httpx.Client) -> None:

@@ -14,6 +14,7 @@ from infra.deployment import Deployment, create_key, deploy, destroy
 from infra.emulator import Emulator, start_emulator
 from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, open_client
 from tests.e2e.steps import trusted
+from tests.load import HUNG_S
 
 EXTENSIONS = {
     "extensions": str(Path(__file__).parent / "extensions"),
@@ -63,7 +64,7 @@ def http(deployment: Deployment, api_key: str) -> Iterator[httpx.Client]:
             "Content-Type": "application/openjobspec+json",
             "User-Agent": "ojs-e2e",
         },
-        timeout=30,
+        timeout=HUNG_S,
     ) as client:
         yield client
 

@@ -12,6 +12,7 @@ import pytest
 from infra.deployment import create_key, deploy
 from infra.emulator import Emulator, start_emulator
 from tests.e2e.steps import eventually, trusted
+from tests.load import HUNG_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -39,7 +40,7 @@ def test_a_queue_of_first_use_is_adopted_with_its_messages(apart: Emulator) -> N
     deployment = deploy(apart, print, context | {"demo": "false"}, STACK)
     headers = {"Authorization": f"Bearer {create_key(apart, deployment, 'e2e', 'admin')}"}
     api = f"{deployment.api_url}/ojs/v1"
-    with httpx.Client(headers=headers, timeout=30) as http:
+    with httpx.Client(headers=headers, timeout=HUNG_S) as http:
         job = {"type": "demo.echo", "args": [1], "options": {"queue": "demo"}}
         pushed = http.post(f"{api}/jobs", json=job).raise_for_status().json()["job"]
         # As docs/queues.md says: long enough for the worker's timeout of 60 s.

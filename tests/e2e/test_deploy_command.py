@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from infra.emulator import Emulator, start_emulator
+from tests.load import HUNG_S
 
 pytestmark = pytest.mark.e2e
 
@@ -38,7 +39,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Command,
             env=environ,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=10 * HUNG_S,
             check=False,
         )
 
@@ -76,7 +77,7 @@ def test_a_backend_is_deployed_used_changed_and_destroyed(
         f"{emulator.api_url(outputs['ApiUrl'])}/ojs/v1/jobs",
         json={"type": "a.b", "args": [1], "options": {"queue": "email"}},
         headers={"Content-Type": "application/openjobspec+json"},
-        timeout=60,
+        timeout=HUNG_S,
         trust_env=False,
     )
     assert pushed.status_code == 201, pushed.text
@@ -106,7 +107,8 @@ def test_a_backend_is_deployed_used_changed_and_destroyed(
         TableName=own, DeletionProtectionEnabled=False
     )
     boto3.client("dynamodb", **emulator.client_settings()).delete_table(TableName=own)
-    assert httpx.get(f"{api}{pushed.headers['location']}", trust_env=False).status_code == 200
+    still = f"{api}{pushed.headers['location']}"
+    assert httpx.get(still, timeout=HUNG_S, trust_env=False).status_code == 200
 
     gone: Any = json.loads(changes(run("destroy", "--yes", "--json")))
     assert {*gone["kept"]} == {"again", bucket}

@@ -30,7 +30,7 @@ def url(emulator: Emulator, deployment: Deployment) -> str:
 def endpoint(url: str) -> Iterator[httpx.Client]:
     """Sends requests there; paths are relative to ``/ojs/v1``."""
     headers = {"Content-Type": "application/openjobspec+json"}
-    with httpx.Client(base_url=f"{url}/ojs/v1/", headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=f"{url}/ojs/v1/", headers=headers, timeout=HUNG_S) as client:
         yield client
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from infra.deployment import Deployment
 from ojs_aws.dashboard.files import STATIC
+from tests.load import HUNG_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def test_a_browser_gets_the_page_and_its_files(deployment: Deployment, api_key: str) -> None:
     """Without a key; the API below the same address answers with one."""
-    with httpx.Client(base_url=f"{deployment.api_url}/", timeout=30) as http:
+    with httpx.Client(base_url=f"{deployment.api_url}/", timeout=HUNG_S) as http:
         page = http.get("", headers={"Accept": "text/html"})
         assert page.status_code == 200, page.text
         assert page.text == (STATIC / "index.html").read_text()

@@ -43,6 +43,24 @@ def _places(file: Path) -> set[Path]:
     return {place for place in found if place.parts[:1] == (layer,)}
 
 
+def test_requests_of_tests_wait_as_long_as_a_busy_machine_needs() -> None:
+    """A request waits five seconds if nothing is said, which a busy machine may take to answer."""
+    impatient = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and _is_impatient(node)
+    ]
+    assert impatient == []
+
+
+def _is_impatient(call: ast.Call) -> bool:
+    """Return whether a call of httpx goes over the network and says no timeout."""
+    said = {keyword.arg for keyword in call.keywords}
+    sends = {f"httpx.{name}" for name in ("Client", "get", "post", "put", "delete", "request")}
+    return ast.unparse(call.func) in sends and not {"timeout", "transport"} & said
+
+
 def test_services_and_transport_name_stores_for_their_types_alone() -> None:
     """The composition root makes the stores: a function loads those that its routes need."""
     above = [module for module in MODULES if module.parts[0] in ("services", "transport")]

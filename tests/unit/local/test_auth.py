@@ -13,6 +13,7 @@ import pytest
 from ojs_aws.local.http import Cors
 from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.server import LocalServer
+from tests.load import HUNG_S
 
 JOB = {"type": "demo.echo", "args": ["hi"]}
 
@@ -38,7 +39,7 @@ def server() -> Iterator[LocalServer]:
 def send(server: LocalServer, key: str, method: str, path: str, **more: object) -> httpx.Response:
     """A request with a key, or without one."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    with httpx.Client(trust_env=False) as client:
+    with httpx.Client(trust_env=False, timeout=HUNG_S) as client:
         return client.request(method, server.url + path, headers=headers, **more)  # type: ignore[arg-type]
 
 
@@ -73,7 +74,7 @@ def test_without_a_key_there_is_health_and_the_manifest(server: LocalServer) -> 
 def test_pages_of_configured_origins_may_read_answers_and_no_others(server: LocalServer) -> None:
     """HTTP binding, section 20: never ``*``."""
     asked = {"Access-Control-Request-Method": "POST"}
-    with httpx.Client(trust_env=False, base_url=server.url) as client:
+    with httpx.Client(trust_env=False, base_url=server.url, timeout=HUNG_S) as client:
         for origin, is_allowed in (
             ("https://jobs.example.com", True),
             ("https://evil.example.com", False),

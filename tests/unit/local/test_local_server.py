@@ -73,7 +73,8 @@ def wait_for(url: str, job_id: str, wanted: str) -> dict[str, object]:
     """The job once it is in a state."""
     deadline = time.monotonic() + HUNG_S
     while True:
-        job: dict[str, object] = httpx.get(f"{url}/ojs/v1/jobs/{job_id}").json()["job"]
+        shown = httpx.get(f"{url}/ojs/v1/jobs/{job_id}", timeout=HUNG_S).json()
+        job: dict[str, object] = shown["job"]
         if job["state"] == wanted:
             return job
         assert time.monotonic() < deadline, job
@@ -97,10 +98,13 @@ def test_only_the_demo_queue_is_served(server: tuple[str, subprocess.Popen[str]]
     """Every other queue is left to HTTP workers."""
     url, _ = server
     body = {"type": "demo.echo", "args": []}
-    first = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()["job"]
+    first = httpx.post(f"{url}/ojs/v1/jobs", json=body, timeout=HUNG_S).json()["job"]
     demo = body | {"options": {"queue": "demo"}}
-    wait_for(url, httpx.post(f"{url}/ojs/v1/jobs", json=demo).json()["id"], "completed")
-    fetched = httpx.post(f"{url}/ojs/v1/workers/fetch", json={"queues": ["default"]}).json()
+    second = httpx.post(f"{url}/ojs/v1/jobs", json=demo, timeout=HUNG_S).json()
+    wait_for(url, second["id"], "completed")
+    fetched = httpx.post(
+        f"{url}/ojs/v1/workers/fetch", json={"queues": ["default"]}, timeout=HUNG_S
+    ).json()
     assert [job["id"] for job in fetched["jobs"]] == [first["id"]]
 
 
@@ -108,7 +112,7 @@ def test_a_failing_demo_job_is_retried(server: tuple[str, subprocess.Popen[str]]
     """And shows its error."""
     url, _ = server
     body = {"type": "demo.fail", "args": ["oh"], "options": {"queue": "demo"}}
-    job_id = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()["id"]
+    job_id = httpx.post(f"{url}/ojs/v1/jobs", json=body, timeout=HUNG_S).json()["id"]
     job = wait_for(url, job_id, "retryable")
     assert isinstance(job["error"], dict)
     assert (job["error"]["type"], job["error"]["message"]) == ("RuntimeError", "oh")
@@ -139,7 +143,7 @@ def test_the_readmes_jobs_run_in_the_local_server(tmp_path: Path) -> None:
     try:
         output.wait_for(str(port))
         body = {"type": "email.send", "args": ["a@b.c", "hi"], "options": {"queue": "email"}}
-        pushed = httpx.post(f"{url}/ojs/v1/jobs", json=body).json()
+        pushed = httpx.post(f"{url}/ojs/v1/jobs", json=body, timeout=HUNG_S).json()
         job = wait_for(url, pushed["id"], "completed")
         assert job["result"] == {"sent_to": "a@b.c", "template": "hi"}
     finally:
@@ -181,7 +185,9 @@ def test_the_readmes_jobs_are_sent_and_run(
     (tmp_path / "send.py").write_text(examples["send"])
     with beside_worker(server[0], "-m", "ojs_aws.cli", "run", "shop:worker", cwd=tmp_path) as run:
         assert run("send.py") == ["{'sent_to': 'ada@example.com', 'template': 'welcome'}"]
-    found = httpx.get(f"{server[0]}/ojs/v1/admin/jobs", params={"type": "email.send"}).json()
+    found = httpx.get(
+        f"{server[0]}/ojs/v1/admin/jobs", params={"type": "email.send"}, timeout=HUNG_S
+    ).json()
     assert sorted(job["state"] for job in found["items"]) == ["completed", "scheduled"]
 
 
@@ -218,7 +224,9 @@ def test_getting_started_gets_somewhere(
         result, *lines = run("enqueue.py")
         assert result == "{'sent_to': 'ada@example.com', 'template': 'welcome'}"
         bad, later = (line.rpartition(" ")[2] for line in lines)
-        assert httpx.get(f"{url}/ojs/v1/jobs/{later}").json()["state"] == "scheduled"
+        assert (
+            httpx.get(f"{url}/ojs/v1/jobs/{later}", timeout=HUNG_S).json()["state"] == "scheduled"
+        )
         failed = wait_for(url, bad, "retryable")
         assert "'nobody' is no address" in str(failed["error"])
         assert "next_attempt_at" in failed
@@ -243,7 +251,7 @@ def test_an_event_is_shown_within_half_a_second_of_its_transition(
     """For a reader that follows its cursor: so soon, or within a few looks of a slow machine."""
     url, _ = server
     late = 0
-    with httpx.Client(base_url=f"{url}/ojs/v1") as http:
+    with httpx.Client(base_url=f"{url}/ojs/v1", timeout=HUNG_S) as http:
         cursor = http.get("/events").json()["cursor"]
         for number in range(20):
             body = {"type": "demo.echo", "args": [number], "options": {"queue": "nobody"}}
@@ -284,7 +292,7 @@ def test_the_example_that_follows_events_goes_on_where_it_ended(
 
     def push() -> str:
         body = {"type": "demo.echo", "args": [], "options": {"queue": "followed"}}
-        job_id = str(httpx.post(f"{url}/ojs/v1/jobs", json=body).json()["id"])
+        job_id = str(httpx.post(f"{url}/ojs/v1/jobs", json=body, timeout=HUNG_S).json()["id"])
         time.sleep(0.5)  # the promise of GET events
         return job_id
 
@@ -301,7 +309,7 @@ def test_test_aids_are_absent_unless_switched_on(
 ) -> None:
     """Nobody resets a server by accident."""
     url, _ = server
-    assert httpx.post(f"{url}/ojs/v1/test/reset").status_code == 404
+    assert httpx.post(f"{url}/ojs/v1/test/reset", timeout=HUNG_S).status_code == 404
 
 
 def test_a_taken_port_is_said_clearly(server: tuple[str, subprocess.Popen[str]]) -> None:
@@ -346,11 +354,13 @@ def test_middleware_and_hooks_of_one_s_own_run_in_the_local_backend() -> None:
     try:
         output.wait_for(str(port))
         jobs = f"http://127.0.0.1:{port}/ojs/v1/jobs"
-        job = httpx.post(jobs, json={"type": "policies.checked", "args": [1, 2]}).json()["job"]
+        job = httpx.post(
+            jobs, json={"type": "policies.checked", "args": [1, 2]}, timeout=HUNG_S
+        ).json()["job"]
         assert job["meta"] == {"enqueued_by": "backend", "words": 2}
-        shown = httpx.get(jobs.replace("/jobs", "/admin/middleware")).json()
+        shown = httpx.get(jobs.replace("/jobs", "/admin/middleware"), timeout=HUNG_S).json()
         assert [each["name"] for each in shown["enqueue"]] == ["logging", "audit"]
-        httpx.delete(f"{jobs}/{job['id']}").raise_for_status()
+        httpx.delete(f"{jobs}/{job['id']}", timeout=HUNG_S).raise_for_status()
         output.wait_for(f"saw job.cancelled {job['id']}")
     except BaseException:
         process.kill()
