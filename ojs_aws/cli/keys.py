@@ -198,6 +198,7 @@ def _show_issued(issued: IssuedKey, *, as_json: bool) -> None:
 
 
 def _described(key: ApiKey) -> dict[str, Any]:
+    from ojs_aws.domain.credentials import write_credential
     from ojs_aws.domain.timestamps import format_instant
 
     def shown(at: Any) -> str | None:
@@ -207,9 +208,7 @@ def _described(key: ApiKey) -> dict[str, Any]:
         "id": key.id,
         "name": key.name,
         "scopes": sorted(key.scopes),
-        "queues": list(key.queues),
-        "types": list(key.types),
-        **({"tenant": key.tenant} if key.tenant else {}),
+        **write_credential(key),
         "created_at": shown(key.created_at),
         "expires_at": shown(key.expires_at),
         "revoked_at": shown(key.revoked_at),

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ojs_aws.domain.actor import Actor, actor_of
+from ojs_aws.domain.credentials import Credential
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
@@ -185,24 +186,16 @@ class AttemptBound(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Credential):
     """Describes who makes a request, as the authorizer found it; nothing else reads it.
 
     :ivar id: of the credential, for logs and limits; empty for anybody where access is open.
-    :ivar name: what people call it.
     :ivar permissions: what it may do.
-    :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
-    :ivar types: the same for job types.
-    :ivar tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
     :ivar attempt: the only attempt of a job that it may report on, and nothing else; None: none.
     """
 
     id: str = ""
-    name: str = ""
     permissions: frozenset[Permission] = _ALL
-    queues: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    tenant: str = ""
     attempt: AttemptBound | None = None
 
     @property

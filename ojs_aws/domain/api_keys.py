@@ -11,13 +11,17 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.access import Caller, Scope, permissions_of
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.credentials import (
+    Credential,
+    check_credential,
+    credential_fields,
+    invalid_field,
+)
 from ojs_aws.domain.timestamps import Instant
 
 SECRET_BYTES: Final = 32
@@ -26,11 +30,8 @@ DEFAULT_GRACE_MS: Final = 86_400_000
 """How long the secret before the current one stays valid, when nobody says otherwise (12.5)."""
 
 MAX_GRACE_MS: Final = 90 * 86_400_000
-MAX_BOUNDS: Final = 50
-MAX_NAME: Final = 100
 
 _KEY: Final = re.compile(r"ojs_(?P<id>[0-9a-f]{16})_(?P<secret>[A-Za-z0-9_-]{43})", re.ASCII)
-_BOUND: Final = re.compile(r"[A-Za-z0-9_.-]{1,127}\*?|\*", re.ASCII)
 _NO_SECRET: Final = "0" * 64
 """Stands in for the hash of a key that there is not, so that its absence takes as long."""
 
@@ -59,24 +60,17 @@ class KeySecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
+class ApiKey(Credential):
     """Holds what is stored of a key: everything but its secret.
 
     :ivar secrets: the current one first, then at most one before it.
-    :ivar queues: names of queues, or beginnings that end in ``*``; empty: all.
-    :ivar types: the same for job types.
-    :ivar tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
     :ivar version: of its record, counted by each write.
     """
 
     id: str
-    name: str
     scopes: frozenset[Scope]
     secrets: tuple[KeySecret, ...]
     created_at: Instant
-    queues: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    tenant: str = ""
     expires_at: Instant | None = None
     revoked_at: Instant | None = None
     version: int = 0
@@ -86,11 +80,8 @@ class ApiKey:
         """Return the caller that the key stands for."""
         return Caller(
             id=f"key:{self.id}",
-            name=self.name,
             permissions=permissions_of(self.scopes),
-            queues=self.queues,
-            types=self.types,
-            tenant=self.tenant,
+            **credential_fields(self),
         )
 
 
@@ -161,31 +152,20 @@ def check_key(key: ApiKey) -> None:
         6.2 and 6.3); bounds that a scope cannot have; a malformed name or bound.
     """
     _check_scopes(key)
-    if not 0 < len(key.name) <= MAX_NAME or not key.name.isprintable():
-        raise _invalid("name", f"A name has 1 to {MAX_NAME} printable characters.")
-    for field, bounds in (("queues", key.queues), ("types", key.types)):
-        if len(bounds) > MAX_BOUNDS:
-            raise _invalid(field, f"A key has at most {MAX_BOUNDS} {field}.")
-        for bound in bounds:
-            if not _BOUND.fullmatch(bound):
-                raise _invalid(field, f"'{bound[:140]}' is no name, and no beginning before '*'.")
-    if key.tenant:
-        from ojs_aws.domain.tenants import check_tenant  # few keys are of one
-
-        check_tenant(key.tenant, "tenant")
+    check_credential(key)
     if key.expires_at is not None and key.expires_at <= key.created_at:
-        raise _invalid("expires_at", "A key expires after it was made.")
+        raise invalid_field("expires_at", "A key expires after it was made.")
 
 
 def _check_scopes(key: ApiKey) -> None:
     if not key.scopes:
-        raise _invalid("scopes", "A key needs a scope.")
+        raise invalid_field("scopes", "A key needs a scope.")
     if Scope.WORKER in key.scopes and len(key.scopes) > 1:
-        raise _invalid("scopes", "A worker's key has no other scope: make a second key.")
+        raise invalid_field("scopes", "A worker's key has no other scope: make a second key.")
     if Scope.ADMIN in key.scopes and (len(key.scopes) > 1 or key.queues or key.types or key.tenant):
-        raise _invalid("scopes", "An admin's key has no other scope, and no bounds.")
+        raise invalid_field("scopes", "An admin's key has no other scope, and no bounds.")
     if Scope.WORKER in key.scopes and key.types:
-        raise _invalid("types", "A worker takes what its queues hold: bind its key to queues.")
+        raise invalid_field("types", "A worker takes what its queues hold: bind its key to queues.")
 
 
 def rotated(key: ApiKey, digest: str, now: Instant, grace_ms: int) -> ApiKey:
@@ -195,9 +175,9 @@ def rotated(key: ApiKey, digest: str, now: Instant, grace_ms: int) -> ApiKey:
     :raises InvalidRequestError: the key is revoked or expired, or the grace is out of range.
     """
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
-        raise _invalid("id", "The key is revoked or expired: make a new one.")
+        raise invalid_field("id", "The key is revoked or expired: make a new one.")
     if not 0 <= grace_ms <= MAX_GRACE_MS:
-        raise _invalid("grace", f"The grace is 0 to {MAX_GRACE_MS // 86_400_000} days.")
+        raise invalid_field("grace", f"The grace is 0 to {MAX_GRACE_MS // 86_400_000} days.")
     current = KeySecret(digest=digest, created_at=now)
     before = replace(key.secrets[0], expires_at=Instant(now + grace_ms))
     secrets = (current, before) if grace_ms else (current,)
@@ -209,13 +189,3 @@ def revoked(key: ApiKey, now: Instant) -> ApiKey:
     if key.revoked_at is not None:
         return key
     return replace(key, secrets=(), revoked_at=now, version=key.version + 1)
-
-
-def bounds_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return bounds sorted and without repetitions; ``*`` alone means no bounds."""
-    found = sorted({name.strip() for name in names if name.strip()})
-    return () if "*" in found else tuple(found)
-
-
-def _invalid(field: str, message: str) -> InvalidRequestError:
-    return InvalidRequestError(message, details={"field": field})

@@ -21,6 +21,7 @@ from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.access import read_scopes
 from ojs_aws.domain.api_keys import ApiKey, KeySecret
 from ojs_aws.domain.conflicts import StaleKeyError
+from ojs_aws.domain.credentials import read_credential, write_credential
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import Standing
@@ -28,7 +29,7 @@ from ojs_aws.topology import KEY_PARTITION
 
 KEPT_S: Final = 90 * 86_400
 """How long the record of a key stays that is revoked or expired."""
-_PLAIN: Final = ("name", "created_at", "expires_at", "revoked_at")
+_PLAIN: Final = ("created_at", "expires_at", "revoked_at")
 FULL_AT: Final = "fa"
 BUCKETS_KEPT_S: Final = 3_600
 """How long an item outlives what it counts (seconds): an absent one is a full bucket."""
@@ -77,9 +78,7 @@ def _item(key: ApiKey) -> Item:
     document: dict[str, JsonValue] = {
         **{name: getattr(key, name) for name in _PLAIN},
         "scopes": [*sorted(key.scopes)],
-        "queues": [*key.queues],
-        "types": [*key.types],
-        **({"tenant": key.tenant} if key.tenant else {}),
+        **write_credential(key),
         "secrets": [[kept.digest, kept.created_at, kept.expires_at] for kept in key.secrets],
     }
     item = item_key(KEY_PARTITION, key.id) | {
@@ -101,10 +100,8 @@ def _read(item: Item) -> ApiKey:
             KeySecret(digest=digest, created_at=created, expires_at=expires)
             for digest, created, expires in document["secrets"]
         ),
-        queues=tuple(document["queues"]),
-        types=tuple(document["types"]),
-        tenant=document.get("tenant", ""),
         version=read_count(item, n.VERSION),
+        **read_credential(document),
         **{name: document[name] for name in _PLAIN},
     )
 

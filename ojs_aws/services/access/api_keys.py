@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from ojs_aws.domain.access import TOKEN_PREFIX, Caller, Scope
 from ojs_aws.domain.api_keys import (
@@ -16,7 +16,6 @@ from ojs_aws.domain.api_keys import (
     KeySecret,
     Presented,
     Refusal,
-    bounds_of,
     check_key,
     digest_of,
     end_of,
@@ -28,6 +27,7 @@ from ojs_aws.domain.api_keys import (
 )
 from ojs_aws.domain.attributes import not_found
 from ojs_aws.domain.conflicts import StaleKeyError
+from ojs_aws.domain.credentials import KeyOptions, read_options
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
@@ -132,16 +132,12 @@ class KeyIssuer(KeyAdmin):
         name: str,
         scopes: Iterable[Scope],
         *,
-        queues: Iterable[str] = (),
-        types: Iterable[str] = (),
-        tenant: str = "",
         lasts_ms: int | None = None,
+        **options: Unpack[KeyOptions],
     ) -> IssuedKey:
         """Make a key.
 
-        :param queues: names of queues, or beginnings that end in ``*``; none: all queues.
-        :param types: the same for job types.
-        :param tenant: the only tenant whose jobs it may see and change; empty: of all tenants.
+        :param options: its bounds: see :class:`~ojs_aws.domain.credentials.Credential`.
         :param lasts_ms: after how many milliseconds it expires; None: never.
         :raises InvalidRequestError: a key that nobody should have.
         """
@@ -153,10 +149,8 @@ class KeyIssuer(KeyAdmin):
             scopes=frozenset(scopes),
             secrets=(secret,),
             created_at=now,
-            queues=bounds_of(queues),
-            types=bounds_of(types),
-            tenant=tenant,
             expires_at=None if lasts_ms is None else Instant(now + lasts_ms),
+            **read_options(options),
         )
         check_key(key)
         self._save(key)

@@ -23,6 +23,7 @@ from ojs_aws.domain.access import (
     permissions_of,
     read_scopes,
 )
+from ojs_aws.domain.credentials import read_credential, write_credential
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
@@ -45,11 +46,8 @@ def verdict_context(verdict: Verdict) -> dict[str, str]:
     else:
         found = {
             "id": caller.id,
-            "name": caller.name,
             "permissions": sorted(caller.permissions),
-            "queues": caller.queues,
-            "types": caller.types,
-            **({"tenant": caller.tenant} if caller.tenant else {}),
+            **write_credential(caller),
             **({} if caller.attempt is None else {"attempt": _members_of(caller.attempt)}),
             **({} if verdict.until is None else {"until": verdict.until}),
         }
@@ -102,12 +100,9 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
     attempt = found.get("attempt")
     return Caller(
         id=found["id"],
-        name=found["name"],
         permissions=frozenset(map(Permission, found["permissions"])),
-        queues=tuple(found["queues"]),
-        types=tuple(found["types"]),
-        tenant=found.get("tenant", ""),
         attempt=None if attempt is None else _grant_of(attempt),
+        **read_credential(found),
     )
 
 

@@ -16,7 +16,6 @@ from ojs_aws.domain.api_keys import (
     KeySecret,
     Presented,
     Refusal,
-    bounds_of,
     check_key,
     digest_of,
     key_text,
@@ -25,6 +24,7 @@ from ojs_aws.domain.api_keys import (
     rotated,
     verify,
 )
+from ojs_aws.domain.credentials import bounds_of
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.timestamps import Instant
 
