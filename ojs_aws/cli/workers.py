@@ -11,7 +11,7 @@ import typer
 
 from ojs_aws.cli.terminal.options import age_text, when_text, with_ages
 from ojs_aws.cli.terminal.session import Session, command, each_named, misuse, pages
-from ojs_aws.domain.pools import Strategy
+from ojs_aws.domain.workers import Strategy
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workers import DirectedWorkers, PoolEntry, WorkerEntry

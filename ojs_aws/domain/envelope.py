@@ -27,40 +27,6 @@ VALIDATE: Final = "ojs_validate"
 TENANT_ID: Final = "tenant_id"
 """The member of ``meta`` that names a job's tenant (ojs-multi-tenancy, section 5.1)."""
 
-OWN_ATTRIBUTES: Final = frozenset(
-    {"x_aws_past_errors", "x_aws_sequence_position", "x_aws_uncounted_attempts"}
-)
-"""Attributes of this system's own, which only it sets; a client's values are refused."""
-
-SYSTEM_ATTRIBUTES: Final = frozenset(
-    {
-        *OWN_ATTRIBUTES,
-        "state",
-        "attempt",
-        "reservation_id",
-        "max_attempts",
-        "created_at",
-        "enqueued_at",
-        "started_at",
-        "completed_at",
-        "cancelled_at",
-        "discarded_at",
-        "activated_at",
-        "next_attempt_at",
-        "next_retry_at",
-        "retry_delay_ms",
-        "error",
-        "errors",
-        "result",
-        "result_stored_at",
-        "result_expires_at",
-        "result_size_bytes",
-        "checkpoint",
-        "last_checkpoint",
-    }
-)
-"""Attributes that only the system sets (core, section 5.3); a client's values are not stored."""
-
 
 class Job(JsonMembers):
     """Holds a job envelope: the specification's attributes and any others.

@@ -162,39 +162,17 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRecord:
-    """Holds a job's whole state. Immutable: transitions return a new record.
+class CheckedAttributes:
+    """Holds what the system decides on, as the checked envelope and the job's record both have it.
 
-    :ivar version: number of writes so far; each write is conditional on the one it read.
-    :ivar token: names the write that stored this version; empty where that is not known. A job that
-        was deleted and pushed again has the same versions, with other tokens.
-    :ivar order: microsecond stamp that gives the order within a priority; unique per process.
-    :ivar document: the client's members except the promoted ones (id, type, queue, retry, pending).
+    A field added here is copied from the envelope into the record.
+
     :ivar retry_document: the client's or its queue's retry object, or None for the default policy.
     :ivar is_retry_queues: the retry object is its queue's; the client sent none.
-    :ivar timeout_ms: execution timeout in milliseconds.
     :ivar visibility_timeout_ms: the job's own reservation length in milliseconds, if it has one.
-    :ivar next_attempt_at: when a retryable job becomes available.
-    :ivar retry_delay_ms: the last backoff, in milliseconds.
-    :ivar failures: error history of the current life, oldest first.
-    :ivar past_failures: error history before the last manual retry.
-    :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
-    :ivar workflow_id: the workflow that it is a part of, or empty; ``workflow_step`` is its index.
     :ivar limit: the job's own limit on how it begins, if it has one.
-    :ivar replay: its automatic replays, if there were any.
-    :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
-    :ivar kept: how long it stays when it has ended, where its queue said that as it was enqueued.
-    :ivar is_counted: its queue's depth counts it since before it was stored.
-    :ivar is_message_left: completed; whoever reads the table's stream deletes its message.
-    :ivar is_listing_left: completed; whoever reads the table's stream lists it.
-    :ivar is_by_stream: an application's transaction stored it; the stream's reader sends for it.
     :ivar result_ttl_s: seconds to keep its outcome: 0 for none, -1 for ever, None: as the job.
     :ivar result_limit_bytes: its own limit on the size of its result.
-    :ivar kept_until: when the store removes the ended job; None where it does not say.
-    :ivar progress: what the attempt that reported last said.
-    :ivar checkpoint: the latest one, until the job is over; ``checkpoints`` counts those saved.
-    :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
-    :ivar changed_by: who made which version by hand, the latest of them (see ``actor.py``).
     :ivar tenant: whose it is; empty for the default tenant.
     :ivar sequence: its place among the jobs that run one after another, if it is one of such.
     """
@@ -202,20 +180,57 @@ class JobRecord:
     id: str
     type: str
     queue: str
-    state: JobState
     priority: int
-    attempt: int
-    version: int
-    order: int
-    document: Document
-    timeout_ms: int
-    created_at: Instant
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     retry_document: RawJson | None = None
     is_retry_queues: bool = False
     visibility_timeout_ms: int | None = None
     scheduled_at: Instant | None = None
     expires_at: Instant | None = None
+    limit: Limit | None = None
+    result_ttl_s: int | None = None
+    result_limit_bytes: int | None = None
+    tenant: str = ""
+    sequence: SequencePlace | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord(CheckedAttributes):
+    """Holds a job's whole state. Immutable: transitions return a new record.
+
+    :ivar version: number of writes so far; each write is conditional on the one it read.
+    :ivar token: names the write that stored this version; empty where that is not known. A job that
+        was deleted and pushed again has the same versions, with other tokens.
+    :ivar order: microsecond stamp that gives the order within a priority; unique per process.
+    :ivar document: the client's members except the promoted ones (id, type, queue, retry, pending).
+    :ivar timeout_ms: execution timeout in milliseconds.
+    :ivar next_attempt_at: when a retryable job becomes available.
+    :ivar retry_delay_ms: the last backoff, in milliseconds.
+    :ivar failures: error history of the current life, oldest first.
+    :ivar past_failures: error history before the last manual retry.
+    :ivar is_dead_letter: discarded by a policy that says ``dead_letter``.
+    :ivar workflow_id: the workflow that it is a part of, or empty; ``workflow_step`` is its index.
+    :ivar replay: its automatic replays, if there were any.
+    :ivar unique_key: the uniqueness key that it was enqueued under, or empty.
+    :ivar kept: how long it stays when it has ended, where its queue said that as it was enqueued.
+    :ivar is_counted: its queue's depth counts it since before it was stored.
+    :ivar is_message_left: completed; whoever reads the table's stream deletes its message.
+    :ivar is_listing_left: completed; whoever reads the table's stream lists it.
+    :ivar is_by_stream: an application's transaction stored it; the stream's reader sends for it.
+    :ivar kept_until: when the store removes the ended job; None where it does not say.
+    :ivar progress: what the attempt that reported last said.
+    :ivar checkpoint: the latest one, until the job is over; ``checkpoints`` counts those saved.
+    :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
+    :ivar changed_by: who made which version by hand, the latest of them (see ``actor.py``).
+    """
+
+    state: JobState
+    attempt: int
+    version: int
+    order: int
+    document: Document
+    timeout_ms: int
+    created_at: Instant
     enqueued_at: Instant | None = None
     activated_at: Instant | None = None
     started_at: Instant | None = None
@@ -231,12 +246,9 @@ class JobRecord:
     is_dead_letter: bool = False
     workflow_id: str = ""
     workflow_step: int | None = None
-    limit: Limit | None = None
     replay: Replay | None = None
     unique_key: str = ""
     is_by_stream: bool = False
-    result_ttl_s: int | None = None
-    result_limit_bytes: int | None = None
     kept_until: Instant | None = field(default=None, compare=False)
     progress: Progress | None = None
     checkpoint: Checkpoint | None = None
@@ -247,8 +259,6 @@ class JobRecord:
     is_message_left: bool = False
     is_listing_left: bool = False
     changed_by: str = ""
-    tenant: str = ""
-    sequence: SequencePlace | None = None
     token: str = field(default="", compare=False)
 
     def next_version(self, **changes: Any) -> JobRecord:

@@ -22,9 +22,8 @@ from ojs_aws.adapters.dynamodb.table import InTable, condition, item_key
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import ForeignWorkerError
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.pools import Pool, read_pool
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workers import WorkerInfo, WorkerReport
+from ojs_aws.domain.workers import Pool, WorkerInfo, WorkerReport, read_pool
 
 PARTITION: Final = "workers"
 POOLS: Final = "pools"

@@ -26,11 +26,12 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
     UnsupportedError,
 )
+from ojs_aws.domain.job import CheckedAttributes
 from ojs_aws.domain.job_policies import Limit, SequencePlace
 from ojs_aws.domain.jobs.outcomes import PERMANENT
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
+from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import (
     Instant,
     format_instant,
@@ -71,32 +72,16 @@ PROMOTED: Final = frozenset({"id", "type", "queue", "retry", "pending"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
+class Envelope(CheckedAttributes):
     """Holds a valid envelope: what the system decides on, and the document it only stores.
 
-    :ivar id: empty when the client gave none.
+    Its id is empty when the client gave none.
+
     :ivar timeout_ms: None when the client gave none (or 0, which means the default).
-    :ivar is_retry_queues: the retry policy is the queue's, put in where the client gave none.
-    :ivar tenant: whose job it is; empty for the default tenant.
     """
 
-    id: str
-    type: str
-    queue: str
-    priority: int
     is_pending: bool
-    retry: RetryPolicy
-    retry_document: RawJson | None
-    is_retry_queues: bool = False
     timeout_ms: int | None
-    visibility_timeout_ms: int | None
-    scheduled_at: Instant | None
-    expires_at: Instant | None
-    limit: Limit | None
-    result_ttl_s: int | None
-    result_limit_bytes: int | None
-    tenant: str = ""
-    sequence: SequencePlace | None = None
     document: Mapping[str, RawJson]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import InvalidPolicyError, PayloadTooLargeError
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import CheckedAttributes, JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.validation import Envelope, read_envelope
 from ojs_aws.domain.json_text import AssembledText, RawJson, decode
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ojs_aws.services.schemas.validation import SchemaValidation
     from ojs_aws.services.tenants.settings import TenantSettingsCache
 
+
+_CHECKED: Final = tuple(field.name for field in fields(CheckedAttributes))
+_checked_values: Final = attrgetter(*_CHECKED)
 
 ADDED_BYTES: Final = 65_536
 """Bytes that middleware and what is read in another form may add to what a client sent."""
@@ -154,31 +158,17 @@ class JobBuilder:
         config: QueueConfig,
     ) -> JobRecord:
         return JobRecord(
-            id=envelope.id,
-            type=envelope.type,
-            queue=envelope.queue,
+            **dict(zip(_CHECKED, _checked_values(envelope), strict=True)),
             state=state,
-            priority=envelope.priority,
             attempt=0,
             version=1,
             order=self.clock.order(),
             document=document,
             timeout_ms=envelope.timeout_ms or self.default_timeout_ms,
-            visibility_timeout_ms=envelope.visibility_timeout_ms,
             created_at=now,
             enqueued_at=now if state is JobState.AVAILABLE else None,
-            scheduled_at=envelope.scheduled_at,
-            expires_at=envelope.expires_at,
-            retry=envelope.retry,
-            retry_document=envelope.retry_document,
-            is_retry_queues=envelope.is_retry_queues,
             unique_key=unique_key,
-            limit=envelope.limit,
-            result_ttl_s=envelope.result_ttl_s,
-            result_limit_bytes=envelope.result_limit_bytes,
             kept=config.retention,
-            tenant=envelope.tenant,
-            sequence=envelope.sequence,
         )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.job import Document, JobRecord, JobState, Replay, size_of
+from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState, Replay, size_of
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.jobs.outcomes import ended_at, expires_at, opened
+from ojs_aws.domain.jobs.system_attributes import IN_JOBS, IN_LISTS
 from ojs_aws.domain.json_text import (
     RawJson,
     assemble,
@@ -17,18 +16,6 @@ from ojs_aws.domain.json_text import (
     stored_texts,
 )
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
-
-_SUMMARY_INSTANTS: Final = (
-    "created_at",
-    "scheduled_at",
-    "enqueued_at",
-    "started_at",
-    "next_attempt_at",
-    "completed_at",
-    "cancelled_at",
-    "discarded_at",
-    "expires_at",
-)
 
 
 def render_job(job: JobRecord) -> dict[str, RawJson]:
@@ -71,10 +58,10 @@ def summarise_job(job: JobRecord) -> dict[str, JsonValue]:
         "attempt": job.attempt,
         "max_attempts": job.retry.max_attempts,
     }
-    for name in _SUMMARY_INSTANTS:
-        instant: Instant | None = getattr(job, name)
-        if instant is not None:
-            summary[name] = format_instant(instant)
+    for name, field, is_instant in IN_LISTS:
+        value = getattr(job, field)
+        if value not in {None, ""}:
+            summary[name] = format_instant(value) if is_instant else value
     if job.is_dead_letter:
         summary["dead_letter"] = True
     if job.error is not None:
@@ -129,22 +116,9 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
         "attempt": encode(job.attempt),
         "max_attempts": encode(job.retry.max_attempts),
     }
-    instants: dict[str, Instant | None] = {
-        "created_at": job.created_at,
-        "enqueued_at": None if job.state is JobState.SCHEDULED else job.enqueued_at,
-        "activated_at": job.activated_at,
-        "started_at": job.started_at,
-        "completed_at": job.completed_at,
-        "cancelled_at": job.cancelled_at,
-        "discarded_at": job.discarded_at,
-        "next_attempt_at": job.next_attempt_at,
-        "next_retry_at": job.next_attempt_at,
-    }
-    for name, instant in instants.items():
-        if instant is not None:
-            system[name] = encode(format_instant(instant))
-    if job.retry_delay_ms is not None:
-        system["retry_delay_ms"] = encode(job.retry_delay_ms)
+    system |= stored_values(job)
+    if job.state is JobState.SCHEDULED:
+        system.pop("enqueued_at", None)
     if job.error is not None:
         system["error"] = render_failure(job.error)
     if job.failures:
@@ -157,7 +131,19 @@ def _system(job: JobRecord) -> dict[str, RawJson]:
         system["x_aws_past_errors"] = assemble_array(map(render_failure, job.past_failures))
     if job.result is not None:
         system["result"] = _text(job.result)
-    return system | render_outcome(job) | _checkpoint(job)
+    if job.checkpoint is not None:
+        system |= _checkpoint(job.checkpoint)
+    return system | render_outcome(job)
+
+
+def stored_values(job: JobRecord) -> dict[str, RawJson]:
+    """Return the attributes that are shown as the record has them."""
+    shown: dict[str, RawJson] = {}
+    for name, field, is_instant in IN_JOBS:
+        value = getattr(job, field)
+        if value not in {None, ""}:
+            shown[name] = encode(format_instant(value) if is_instant else value)
+    return shown
 
 
 def render_outcome(job: JobRecord) -> dict[str, RawJson]:
@@ -174,10 +160,9 @@ def render_outcome(job: JobRecord) -> dict[str, RawJson]:
     return members
 
 
-def _checkpoint(job: JobRecord) -> dict[str, RawJson]:
+def _checkpoint(saved: Checkpoint) -> dict[str, RawJson]:
     """Return where the next attempt may continue (ojs-durable-execution, 6.1; progress, 6.4)."""
-    saved = job.checkpoint
-    if saved is None or not isinstance(saved.state, str):
+    if not isinstance(saved.state, str):
         return {}
     shown = opened(saved)
     described = {

@@ -16,9 +16,9 @@ from ojs_aws.domain.attributes import not_found
 from ojs_aws.domain.errors import ConflictError, NotFoundError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.ready_keys import ready_since
-from ojs_aws.domain.pools import Pool, Strategy, check_pool_name, ordered
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.domain.workers import Pool, Strategy, check_pool_name, ordered
 from ojs_aws.services.workers.service import STALE, read_about, state_of
 
 if TYPE_CHECKING:

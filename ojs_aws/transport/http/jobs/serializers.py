@@ -14,7 +14,7 @@ from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode, members_text
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.jobs.render import render_job, stored_values
 from ojs_aws.transport.http.calls import JsonOf
 
 if TYPE_CHECKING:
@@ -34,18 +34,6 @@ each is four bytes at most, and 6 MB is what a Lambda function can answer."""
 FLAT_LIMIT: Final = 1_000_000
 """Bytes of a job above which it is answered in the wrapper only: a Lambda function cannot
 answer more than 6 MB."""
-
-
-_INSTANTS: Final = (
-    "created_at",
-    "enqueued_at",
-    "activated_at",
-    "started_at",
-    "completed_at",
-    "cancelled_at",
-    "discarded_at",
-    "next_attempt_at",
-)
 
 
 def job_answer(rendered: Rendered, more: Rendered | None = None) -> JsonOf[models.JobAnswer]:
@@ -71,7 +59,7 @@ def changed_job(record: JobRecord) -> Rendered:
 
 def outcome(record: JobRecord) -> Rendered:
     """Return what the system says of a job, without the client's document."""
-    members: Rendered = {
+    members = {
         "id": encode(record.id),
         "type": encode(record.type),
         "queue": encode(record.queue),
@@ -80,15 +68,8 @@ def outcome(record: JobRecord) -> Rendered:
         "attempt": encode(record.attempt),
         "max_attempts": encode(record.retry.max_attempts),
         "timeout_ms": encode(record.timeout_ms),
+        **stored_values(record),
     }
-    for name in _INSTANTS:
-        instant = getattr(record, name)
-        if instant is not None:
-            members[name] = encode(format_instant(instant))
-    if record.next_attempt_at is not None:
-        members["next_retry_at"] = members["next_attempt_at"]
-    if record.retry_delay_ms is not None:
-        members["retry_delay_ms"] = encode(record.retry_delay_ms)
     if record.error is not None:
         members["error"] = render_failure(record.error)
     return members

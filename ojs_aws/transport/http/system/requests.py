@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
-from ojs_aws.domain.pools import MAX_CONCURRENCY, MAX_QUEUES, MAX_WEIGHT, Strategy
+from ojs_aws.domain.workers import MAX_CONCURRENCY, MAX_QUEUES, MAX_WEIGHT, Strategy
 from ojs_aws.services.bulk.engine import MAX_BULK
 from ojs_aws.transport.http.models import Body, JobId, QueueName, ShortText
 

@@ -9,9 +9,8 @@ from ojs_aws.domain.actor import change_number, read_actor
 from ojs_aws.domain.attributes import check_queue, field_error, invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
-from ojs_aws.domain.pools import Pool, check_pool_name, read_choice, read_pool
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.domain.workers import WorkerInfo
+from ojs_aws.domain.workers import Pool, WorkerInfo, check_pool_name, read_choice, read_pool
 from ojs_aws.services.workers.liveness import silence_ms
 from ojs_aws.services.workers.pools import PoolUse, unknown_pool
 from ojs_aws.services.workers.service import (

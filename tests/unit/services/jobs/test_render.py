@@ -11,6 +11,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.services.jobs import render
 from ojs_aws.services.jobs.render import render_job, render_outcome, summarise_job
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 
@@ -64,3 +65,14 @@ def test_an_outcome_is_described_once_there_is_one(more: dict[str, Any], shown: 
 def test_a_priority_is_shown_as_it_was_sent_while_it_holds(written: str, priority: int) -> None:
     document = RawJson(f'{{"args":[],"priority":{written}}}')
     assert render_job(a_job(document=document, priority=priority))["priority"] == written
+
+
+def test_a_text_is_shown_as_it_is_and_an_empty_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of instants are shown as timestamps; others as the record has them."""
+    rows = (("created_at", "created_at", True), ("tenant", "tenant", False))
+    monkeypatch.setattr(render, "IN_JOBS", rows)
+    monkeypatch.setattr(render, "IN_LISTS", rows)
+    job = a_job(tenant="acme")
+    assert render.stored_values(job)["tenant"] == '"acme"'
+    assert summarise_job(job)["tenant"] == "acme"
+    assert "tenant" not in {**render.stored_values(a_job()), **summarise_job(a_job())}

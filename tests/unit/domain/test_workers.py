@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, UnsupportedError
-from ojs_aws.domain.pools import (
+from ojs_aws.domain.workers import (
     TURN,
     Pool,
     Strategy,
