@@ -93,7 +93,9 @@ class Operators(Asking):
         priority = self.sim.chance.choice((-5, 0, 5, 10))
         job_id = self._any_job(S.AVAILABLE, S.SCHEDULED, S.PENDING)
         self._change(
-            "reprioritise", job_id, lambda p, each: p.backend.jobs.change_priority(each, priority)
+            "reprioritise",
+            job_id,
+            lambda p, each: p.backend.jobs.changes.reprioritise(each, priority),
         )
 
     def do_settings(self) -> None:

@@ -93,11 +93,11 @@ class InProcessTransport:
 
     async def cancel(self, job_id: str) -> Job:
         """Cancel a job."""
-        return await self._change(self._backend.jobs.cancel, job_id)
+        return await self._change(self._backend.jobs.changes.cancel, job_id)
 
     async def activate(self, job_id: str) -> Job:
         """Make a pending job available."""
-        return await self._change(self._backend.jobs.activate, job_id)
+        return await self._change(self._backend.jobs.changes.activate, job_id)
 
     async def _change(self, change: Callable[[str], JobChange], job_id: str) -> Job:
         """Change a job, then read it: the change itself does not read large documents."""

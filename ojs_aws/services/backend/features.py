@@ -206,8 +206,7 @@ class CronServices(_ServicesOnJobs):
             wake_ups=shared.stores.wake_ups(),
             push=jobs.push,
             changer=shared.changer,
-            cancel=jobs.cancel,
-            activate=jobs.activate,
+            changes=jobs.changes,
             ids=shared.ids,
         )
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.actor import Actor
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
@@ -13,13 +14,14 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.fail import Fail
     from ojs_aws.services.jobs.fetch.service import Fetch
     from ojs_aws.services.jobs.new_jobs import NewJobs
-    from ojs_aws.services.jobs.one_job import Activate, Cancel, ChangePriority, Info
+    from ojs_aws.services.jobs.one_job import Info, JobChanges
     from ojs_aws.services.jobs.push import Push
     from ojs_aws.services.jobs.search import JobSearch
     from ojs_aws.services.jobs.transact import Transact
     from ojs_aws.services.jobs.why import Why
     from ojs_aws.services.schemas.registry import SchemaRegistry
     from ojs_aws.services.schemas.validation import SchemaValidation
+    from ojs_aws.services.stored_jobs.change import JobChange
 
 
 class SchemaServices:
@@ -159,18 +161,19 @@ class JobServices:
         return Fail(shared.changer, shared.job_messages, shared.stores.limits, *redacts)
 
     @cached_property
-    def cancel(self) -> Cancel:
-        """Return the operation CANCEL."""
-        from ojs_aws.services.jobs.one_job import Cancel
+    def changes(self) -> JobChanges:
+        """Return the service that changes one job; its methods are the operations."""
+        from ojs_aws.services.jobs.one_job import JobChanges
 
-        return Cancel(self._shared.changer, self._shared.job_messages)
+        return JobChanges(self._shared.changer, self._shared.job_messages)
 
-    @cached_property
-    def activate(self) -> Activate:
-        """Return the operation ACTIVATE."""
-        from ojs_aws.services.jobs.one_job import Activate
+    def activate(self, job_id: str) -> JobChange:
+        """Do the operation ACTIVATE."""
+        return self.changes.activate(job_id)
 
-        return Activate(self._shared.changer, self._shared.job_messages)
+    def cancel(self, job_id: str, by: Actor | None = None) -> JobChange:
+        """Do the operation CANCEL."""
+        return self.changes.cancel(job_id, by)
 
     @cached_property
     def info(self) -> Info:
@@ -178,13 +181,6 @@ class JobServices:
         from ojs_aws.services.jobs.one_job import Info
 
         return Info(self._shared.stores.store, self._shared.changer)
-
-    @cached_property
-    def change_priority(self) -> ChangePriority:
-        """Return the service that changes the priority of jobs."""
-        from ojs_aws.services.jobs.one_job import ChangePriority
-
-        return ChangePriority(self._shared.changer)
 
     @cached_property
     def search(self) -> JobSearch:

@@ -20,7 +20,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.cron.runs import job_of
-from ojs_aws.services.jobs.one_job import Activate, Cancel
+from ojs_aws.services.jobs.one_job import JobChanges
 from ojs_aws.services.jobs.push import Push
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import seconds_until
@@ -71,8 +71,7 @@ class CronScheduler:
     wake_ups: CronWakeUps
     push: Push
     changer: JobChanger
-    cancel: Cancel
-    activate: Activate
+    changes: JobChanges
     ids: IdGenerator
 
     def tick(self) -> CronReport:
@@ -227,7 +226,7 @@ class CronScheduler:
 
     def _cancel(self, job_id: str) -> None:
         try:
-            self.cancel(job_id)
+            self.changes.cancel(job_id)
         except (ConflictError, NotFoundError):
             _logger.info("Job %s ended before it could be cancelled", job_id)
 
@@ -246,7 +245,7 @@ class CronScheduler:
 
     def _activate(self, job_id: str) -> None:
         try:
-            self.activate(job_id)
+            self.changes.activate(job_id)
         except (ConflictError, NotFoundError):
             _logger.info("Job %s did not wait any more", job_id)
 

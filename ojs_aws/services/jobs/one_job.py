@@ -44,13 +44,13 @@ class Info:
 
 
 @dataclass(frozen=True, slots=True)
-class Activate:
-    """Releases jobs that were enqueued with the pending flag."""
+class JobChanges:
+    """Changes one job at the request of a client or an operator; each method is one operation."""
 
     changer: JobChanger
     job_messages: JobMessages
 
-    def __call__(self, job_id: str) -> JobChange:
+    def activate(self, job_id: str) -> JobChange:
         """Make a pending job available and send its message.
 
         :raises InvalidRequestError: the id is no UUIDv7.
@@ -64,16 +64,10 @@ class Activate:
         self.job_messages.send_for([change.after], clock.now())
         return change
 
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Cancels jobs. The worker of an active one learns it with its next heartbeat."""
-
-    changer: JobChanger
-    job_messages: JobMessages
-
-    def __call__(self, job_id: str, by: Actor | None = None) -> JobChange:
+    def cancel(self, job_id: str, by: Actor | None = None) -> JobChange:
         """Cancel a job and delete the message of its reservation.
+
+        The worker of an active job learns it with its next heartbeat.
 
         :param by: who does it.
         :raises InvalidRequestError: the id is no UUIDv7.
@@ -86,17 +80,11 @@ class Cancel:
         self.job_messages.delete_for(change.before)
         return change
 
-
-@dataclass(frozen=True, slots=True)
-class ChangePriority:
-    """Moves jobs to other places in the ready list."""
-
-    changer: JobChanger
-
-    def __call__(self, job_id: str, priority: int, by: Actor | None = None) -> JobChange:
+    def reprioritise(self, job_id: str, priority: int, by: Actor | None = None) -> JobChange:
         """Change a job's priority by one conditional write; no message is needed.
 
-        The message that names the old place finds the job by its id: a claim looks again.
+        The message that names its old place in the ready list finds the job by its id: a claim
+        looks again.
 
         :param priority: -100 to 100; the higher is served first.
         :param by: who does it.

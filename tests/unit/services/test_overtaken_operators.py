@@ -216,7 +216,7 @@ def test_creating_a_queue_can_be_repeated_when_the_table_failed(
 def test_jobs_are_changed_together_although_one_changed_meanwhile(world: World) -> None:
     """It can still be cancelled: so it is looked at again, and all of them are cancelled."""
     ids = [pushed(world.backend).id for _ in range(2)]
-    after_next(world, "load_many", lambda: world.backend.jobs.change_priority(ids[0], 7))
+    after_next(world, "load_many", lambda: world.backend.jobs.changes.reprioritise(ids[0], 7))
     changed = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
     assert {each.status for each in changed.outcomes} == {BulkStatus.DONE}
     assert world.stored.jobs[ids[0]].priority == 7

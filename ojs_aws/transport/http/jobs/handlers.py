@@ -122,12 +122,12 @@ def info(call: Call) -> Answer[models.JobAnswer]:
 
 def cancel(call: Call) -> Answer[models.JobAnswer]:
     """Cancel a job in any non-terminal state (CANCEL)."""
-    return _changed(call, call.backend.jobs.cancel(call.job_id, call.actor))
+    return _changed(call, call.backend.jobs.changes.cancel(call.job_id, call.actor))
 
 
 def activate(call: Call) -> Answer[models.JobAnswer]:
     """Activate a pending job (ACTIVATE)."""
-    return _changed(call, call.backend.jobs.activate(call.job_id))
+    return _changed(call, call.backend.jobs.changes.activate(call.job_id))
 
 
 def change_job(call: Call) -> Answer[models.JobAnswer]:
@@ -139,7 +139,7 @@ def change_job(call: Call) -> Answer[models.JobAnswer]:
         raise field_error(others[0][:40], message, allowed=["priority"])
     if members.get("priority") is None:
         raise invalid("priority", "an integer from -100 to 100", members.get("priority"))
-    change = call.backend.jobs.change_priority(
+    change = call.backend.jobs.changes.reprioritise(
         call.job_id, check_priority(members["priority"]), call.actor
     )
     previous = {"previous_priority": encode(change.before.priority)}
