@@ -1,4 +1,4 @@
-"""Deploys the stack to the emulator by the real CDK command line, and runs a job on it."""
+"""Deploys the stack to the emulator by the real CDK command line."""
 
 from __future__ import annotations
 
@@ -8,32 +8,25 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from infra import CHECKOUT
 from infra.emulator import ACCOUNT, REGION, Emulator
 
 STACK: Final = "OjsLocal"
 COMMAND_LIMIT_S: Final = 420.0
-JOB_LIMIT_S: Final = 30.0
 SQS_BATCHED: Final = {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
-ERROR_STATUS: Final = 400
 _SILENCED_NODES: Final = ",".join(str(major) for major in range(18, 31))
+"""Versions of Node about which the CDK gives no warnings."""
 
 Say = Callable[[str], None]
 
 
 class DeploymentError(RuntimeError):
     """Says which step of the deployment failed, and what the tool wrote."""
-
-
-class SlowJobError(DeploymentError):
-    """Says that the demo job has not ended in time; it may still end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +46,7 @@ class Deployment:
 def find_cdk(environ: Mapping[str, str]) -> Path:
     """Find the CDK's command line: what ``CDK`` names, or what ``make node`` installed.
 
-    :raises DeploymentError: it, or Node, is not there.
+    :raises DeploymentError: the CDK or Node is not installed.
     """
     if shutil.which("node") is None:
         raise DeploymentError("The AWS CDK runs on Node: install Node 18 or newer.")
@@ -96,7 +89,7 @@ def deploy(
     if not bootstrapped.exists():
         account = f"aws://{ACCOUNT}/{REGION}"
         say(f"bootstrapping the emulator's account (cdk bootstrap {account})")
-        # Without an app of its own it would synthesise the one of cdk.json, which takes longer.
+        # Without --app, cdk bootstrap would synthesise the app of cdk.json first.
         app = f"--app={_assembly(emulator, stack)}"
         seconds["bootstrap"] = _cdk(emulator, "bootstrap", account, app)
         bootstrapped.touch()
@@ -146,9 +139,9 @@ def _synthesise(emulator: Emulator, stack: str, more: Mapping[str, str]) -> floa
 
 
 def _fit_to_enforced_iam(emulator: Emulator, stack: str) -> None:
-    """Change the one thing that the emulator's IAM does differently from AWS, and nothing else.
+    """Add SQS's batch actions to the policies.
 
-    It takes SQS's batch forms for actions of their own, which AWS does not know.
+    The emulator checks them (``sqs:SendMessageBatch``); AWS has no such actions.
     """
     template = _assembly(emulator, stack) / f"{stack}.template.json"
     document = json.loads(template.read_text())
@@ -159,8 +152,13 @@ def _fit_to_enforced_iam(emulator: Emulator, stack: str) -> None:
     template.write_text(json.dumps(document))
 
 
+def _with_batch_forms(actions: str | list[str]) -> list[str]:
+    named = [actions] if isinstance(actions, str) else actions
+    return [*named, *(f"{action}Batch" for action in named if action in SQS_BATCHED)]
+
+
 def _tag_buckets(emulator: Emulator, stack: str) -> None:
-    """Give buckets the tags that the template says; the emulator leaves them out."""
+    """Give buckets the tags that the template has; the emulator leaves them out."""
     import boto3  # noqa: PLC0415 - most commands here need no AWS client
 
     template = json.loads((_assembly(emulator, stack) / f"{stack}.template.json").read_text())
@@ -172,11 +170,6 @@ def _tag_buckets(emulator: Emulator, stack: str) -> None:
             found = stacks.describe_stack_resource(StackName=stack, LogicalResourceId=name)
             bucket = found["StackResourceDetail"]["PhysicalResourceId"]
             s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
-
-
-def _with_batch_forms(actions: str | list[str]) -> list[str]:
-    named = [actions] if isinstance(actions, str) else actions
-    return [*named, *(f"{action}Batch" for action in named if action in SQS_BATCHED)]
 
 
 def _cdk(emulator: Emulator, *arguments: str) -> float:
@@ -201,81 +194,4 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
     if code:
         why = f"took more than {COMMAND_LIMIT_S:.0f} s" if code < 0 else f"failed with code {code}"
         raise DeploymentError(f"cdk {arguments[0]} {why}:\n{log.read_text('utf-8', 'replace')}")
-    return time.monotonic() - began
-
-
-def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: str) -> str:
-    """Make an API key of a deployment with the command line, and return it.
-
-    :param scopes: what it is for, such as ``producer``.
-    :raises DeploymentError: the command failed.
-    """
-    named = [part for scope in scopes for part in ("--scope", scope)]
-    made = subprocess.run(
-        [sys.executable, "-m", "ojs_aws.cli", "keys", "create", name, *named],
-        cwd=CHECKOUT,
-        env=cdk_environment(emulator) | {"OJS_TABLE": deployment.outputs["TableName"]},
-        capture_output=True,
-        text=True,
-        timeout=JOB_LIMIT_S,
-        check=False,
-    )
-    if made.returncode:
-        raise DeploymentError(f"ojs-aws keys create failed: {made.stderr}")
-    return made.stdout.strip()
-
-
-def request(
-    method: str, url: str, body: object = None, api_key: str = ""
-) -> tuple[int, dict[str, Any]]:
-    """Send one request, and return status and JSON body of the answer, errors included."""
-    content = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(url, content, method=method)  # noqa: S310 - our own http URL
-    if content is not None:
-        asked.add_header("Content-Type", "application/openjobspec+json")
-    if api_key:
-        asked.add_header("Authorization", f"Bearer {api_key}")
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(asked, timeout=JOB_LIMIT_S) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as refused:
-        text = refused.read()
-        try:
-            return refused.code, json.loads(text)
-        except ValueError:
-            return refused.code, {"error": {"message": text.decode("utf-8", "replace")[:500]}}
-
-
-def run_demo_job(api_url: str, say: Say, api_key: str = "") -> float:
-    """Enqueue ``demo.echo``, wait for the worker, and return the seconds until it completed.
-
-    :param api_key: of a producer that may also read, where the deployment asks for keys.
-    :raises SlowJobError: the job did not end in time.
-    :raises DeploymentError: the push was refused, or the job failed.
-    """
-    began = time.monotonic()
-    pushed = {"type": "demo.echo", "args": ["hello"], "options": {"queue": "demo"}}
-    try:
-        status, answer = request("POST", f"{api_url}/ojs/v1/jobs", pushed, api_key)
-        if status >= ERROR_STATUS:
-            raise DeploymentError(f"The push was answered with {status}: {answer}")
-        job = answer["job"]
-        say(f"pushed demo.echo as {job['id']}: {job['state']}")
-        seen = job["state"]
-        while time.monotonic() - began < JOB_LIMIT_S and seen not in {"completed", "discarded"}:
-            time.sleep(0.1)
-            status, answer = request("GET", f"{api_url}/ojs/v1/jobs/{job['id']}", None, api_key)
-            if status >= ERROR_STATUS:
-                raise DeploymentError(f"The job was answered with {status}: {answer}")
-            job = answer["job"]
-            if job["state"] != seen:
-                seen = job["state"]
-                say(f"job is {seen}")
-    except (OSError, ValueError, KeyError) as problem:
-        raise DeploymentError(f"The API did not answer as it should: {problem!r}") from problem
-    if seen not in {"completed", "discarded"}:
-        raise SlowJobError(f"The job has not ended within {JOB_LIMIT_S:.0f} s: {job}")
-    if seen != "completed" or job.get("result") != ["hello"]:
-        raise DeploymentError(f"The job failed: {job}")
     return time.monotonic() - began

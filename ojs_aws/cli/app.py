@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
@@ -31,8 +32,30 @@ from ojs_aws.cli import (
 from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
 from ojs_aws.cli.jobs import changes, dead_letters, enqueue, erase, sequences, views
 from ojs_aws.cli.migration import command as migrate
-from ojs_aws.cli.terminal.options import flow_help, hide_types_of_flags
 from ojs_aws.cli.verify import command as verify
+
+
+def hide_types_of_flags() -> None:
+    """Let help texts show no type behind a flag, which takes no value."""
+    from typer.core import TyperOption
+
+    shown = TyperOption.display_type_rich
+
+    def display(self: TyperOption, ctx: Any) -> str | None:
+        return None if self.is_flag else shown(self, ctx)
+
+    TyperOption.display_type_rich = display  # type: ignore[method-assign]
+
+
+def flow_help(app: typer.Typer) -> None:
+    """Let the terminal wrap the help texts of all commands."""
+    for info in app.registered_commands:
+        paragraphs = inspect.cleandoc(info.help or getattr(info.callback, "__doc__", "") or "")
+        info.help = "\n\n".join(" ".join(each.split("\n")) for each in paragraphs.split("\n\n"))
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            flow_help(group.typer_instance)
+
 
 hide_types_of_flags()
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from infra.deployment import Deployment, create_key
+from infra.deployed_api import create_key
+from infra.deployment import Deployment
 from infra.emulator import Emulator
 from tests.e2e.steps import cli, sending
 

@@ -13,7 +13,8 @@ import boto3
 import httpx
 import pytest
 
-from infra.deployment import Deployment, run_demo_job
+from infra.deployed_api import run_demo_job
+from infra.deployment import Deployment
 from infra.emulator import Emulator
 from ojs_aws.cli.verify.conformance.cases import Case, load_cases
 from ojs_aws.cli.verify.conformance.runner import CaseOutcome, ConformanceRunner
