@@ -44,7 +44,7 @@ from benchmarks.capacity_model import (
 from benchmarks.hot_keys import Life, Writes, observe
 from benchmarks.pages import PageTable
 from benchmarks.results import show_table
-from ojs_aws.adapters.dynamodb.queues.totals import totals_key
+from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
 from ojs_aws.local.aws import REGION
 from ojs_aws.pricing import MONTH_S, NEW_TABLE_PARTITIONS, PRICED_ON, Workload, estimate
 
@@ -68,7 +68,7 @@ NAMES: Final = {
     "default|waiting": "a queue's list `waiting`",
     "completed#default": "a queue's list of completed jobs",
     "events": "the event log",
-    totals_key("default")["pk"]["S"]: "the totals of a quarter of the queues",
+    QUEUES.key("default")["pk"]["S"]: "the totals of a quarter of the queues",
 }
 """What the keys are that all jobs share; another one would stand in the table by itself."""
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from ojs_aws.adapters.dynamodb.queues.tallies import KEPT_S, Tallies
-from ojs_aws.adapters.dynamodb.queues.totals import HELD, QUEUES, TENANTS, Counted, totals_key
+from ojs_aws.adapters.dynamodb.queues.totals import HELD, QUEUES, TENANTS, Counted
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.queues.tallies import (
     DAY_MS,
@@ -248,7 +248,7 @@ def test_the_totals_of_all_queues_are_four_queries(aws: EmbeddedAws) -> None:
         found = tallies.totals()
     assert calls == {"Query": 4}
     assert (len(found), found["q7"].jobs["available"]) == (61, 7)
-    assert totals_key("job")["sk"]["S"] not in STREAMED_SORT_KEYS
+    assert QUEUES.key("job")["sk"]["S"] not in STREAMED_SORT_KEYS
 
 
 def test_a_minute_that_somebody_else_begins_is_added_to(
@@ -368,7 +368,7 @@ def test_a_month_is_read_page_by_page(aws: EmbeddedAws, monkeypatch: pytest.Monk
 
 def _totals(aws: EmbeddedAws) -> Any:
     table = aws.settings.table
-    return aws.clients.dynamodb.get_item(TableName=table, Key=totals_key("q"))["Item"]
+    return aws.clients.dynamodb.get_item(TableName=table, Key=QUEUES.key("q"))["Item"]
 
 
 def _items(aws: EmbeddedAws) -> list[Any]:

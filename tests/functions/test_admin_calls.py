@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.queues.totals import totals_key
+from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
 from ojs_aws.bootstrap import build_key_issuer
 from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
@@ -192,7 +192,7 @@ def test_statistics_cost_a_few_calls_for_any_number_of_queues(
             for name in names
             for item in (
                 {"pk": {"S": "queues"}, "sk": {"S": name}, "cr": {"N": "1"}},
-                {**totals_key(name), "ja": {"N": "2"}, "ct": {"N": "1"}},
+                {**QUEUES.key(name), "ja": {"N": "2"}, "ct": {"N": "1"}},
             )
         ]
         put(RequestItems={aws.settings.table: items})

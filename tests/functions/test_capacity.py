@@ -37,7 +37,7 @@ from benchmarks.capacity_model import (
 )
 from benchmarks.event_appends import simulate
 from benchmarks.hot_keys import Writes
-from ojs_aws.adapters.dynamodb.queues.totals import totals_key
+from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
 from ojs_aws.pricing import MONTH_S, PRICES
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
@@ -45,7 +45,7 @@ PAGE: Final = "\n".join(
     (DOCS / name).read_text("utf-8") for name in ("capacity.md", "capacity-large.md")
 )
 SENTENCES: Final = re.sub(r"\s+", " ", PAGE)
-TOTALS = totals_key("default")["pk"]["S"]
+TOTALS = QUEUES.key("default")["pk"]["S"]
 COMPLETED = "completed#default"
 
 

@@ -163,7 +163,7 @@ class StoredItems:
         )
         self.totals: Items[QueueTotals] = Items(
             table,
-            lambda name: _key_in(totals.totals_key(name)),
+            lambda name: _key_in(totals.QUEUES.key(name)),
             lambda key: key[1].removeprefix("queue#") if key[0] in _TOTALS else None,
             totals.read_totals,
         )

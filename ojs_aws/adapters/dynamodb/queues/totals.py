@@ -112,11 +112,6 @@ QUEUES: Final = Counted("totals", "queue#", "tally")
 TENANTS: Final = Counted("tenants", "tenant#", "tenant-tally", kept_s=100 * 24 * 3600)
 
 
-def totals_key(queue: str) -> Item:
-    """Return the key of a queue's totals."""
-    return QUEUES.key(queue)
-
-
 def read_totals(item: Item) -> QueueTotals:
     """Return the totals that an item holds; an empty one stands for none."""
     return QueueTotals(

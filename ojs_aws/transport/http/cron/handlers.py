@@ -39,8 +39,6 @@ _ALLOWED: Final = frozenset({*_OWN, *_JOB, "job_template"})
 _MADE: Final = frozenset({"id", "specversion"})
 """Members of an envelope that are new for each run."""
 
-_NO_JOB: Final[Mapping[str, Member]] = {}
-
 
 def changed_registration(
     entry: CronEntry, members: Mapping[str, Member], max_depth: int
