@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -270,4 +272,22 @@ def _code(scope: Construct, bundle: Bundle) -> lambda_.Code:
 def _log_group(scope: Construct, id_: str, props: OjsFunctionProps) -> logs.LogGroup:
     return logs.LogGroup(
         scope, f"{id_}Log", retention=props.log_retention, removal_policy=props.removal_policy
+    )
+
+
+def run_every(
+    scope: Construct, function: lambda_.IFunction, minutes: int, description: str
+) -> events.Rule:
+    """Run a function every so many minutes. A run that failed is not repeated: the next one comes.
+
+    :param scope: gets the rule, under the id ``Rule``.
+    """
+    once: Mapping[str, Any] = {"retry_attempts": 0, "max_event_age": Duration.minutes(1)}
+    function.configure_async_invoke(**once)
+    return events.Rule(
+        scope,
+        "Rule",
+        description=description,
+        schedule=events.Schedule.rate(Duration.minutes(minutes)),
+        targets=[targets.LambdaFunction(function, **once)],
     )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, lock_of
 from ojs_aws.cdk.function_options import FunctionOptions, secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
-from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps, run_every
 from ojs_aws.cdk.permissions import PRODUCER
 from ojs_aws.cdk.workers.worker_network import warn_without_a_route
 from ojs_aws.topology import (
@@ -113,20 +110,9 @@ class OutboxRelayFunction(Construct):
         backend.grant(self.function, PRODUCER)
         for each in options.secrets.values():
             each.grant_read(self.function)
-        self._schedule(props)
+        run_every(self, self.function, props.interval_minutes, "Sends the jobs of an outbox")
         self._define_alarms(props)
         warn_without_a_route(self, options, services)
-
-    def _schedule(self, props: OutboxRelayFunctionProps) -> None:
-        once: Mapping[str, Any] = {"retry_attempts": 0, "max_event_age": Duration.minutes(1)}
-        self.function.configure_async_invoke(**once)
-        events.Rule(
-            self,
-            "Rule",
-            description="Sends the jobs of an outbox",
-            schedule=events.Schedule.rate(Duration.minutes(props.interval_minutes)),
-            targets=[targets.LambdaFunction(self.function, **once)],
-        )
 
     def _define_alarms(self, props: OutboxRelayFunctionProps) -> None:
         period = Duration.minutes(props.interval_minutes)

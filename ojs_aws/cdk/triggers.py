@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
@@ -18,6 +15,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
+from ojs_aws.cdk.ojs_function import run_every
 from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.resources.storage import failures_queue, own_queue, read_stream
 from ojs_aws.topology import (
@@ -176,15 +174,8 @@ class TickSchedule(Construct):
     def __init__(self, scope: Construct, id_: str, props: TickScheduleProps) -> None:
         """Define the rule."""
         super().__init__(scope, id_)
-        once: Mapping[str, Any] = {"retry_attempts": 0, "max_event_age": Duration.minutes(1)}
-        props.function.configure_async_invoke(**once)
-        self.rule = events.Rule(
-            self,
-            "Rule",
-            description="Sweeps jobs that no message could time",
-            schedule=events.Schedule.rate(Duration.minutes(props.interval_minutes)),
-            targets=[targets.LambdaFunction(props.function, **once)],
-        )
+        description = "Sweeps jobs that no message could time"
+        self.rule = run_every(self, props.function, props.interval_minutes, description)
         period = Duration.minutes(props.interval_minutes)
 
         def metric(name: str) -> cloudwatch.Metric:

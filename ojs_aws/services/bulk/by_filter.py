@@ -42,7 +42,10 @@ STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
     BulkAction.CANCEL: frozenset(state for state in JobState if not state.is_terminal),
     BulkAction.DELETE: frozenset(state for state in JobState if state.is_terminal),
 }
-"""The states in which a job can be changed so. Cancelled is final (core, section 6.4)."""
+"""The states in which operators can do each action. Cancelled is final (core, section 6.4).
+
+Clients can do less: see ``changes.STATES``.
+"""
 REPRIORITISE: Final = "reprioritise"
 PRIORITY_STATES: Final = frozenset({JobState.AVAILABLE, JobState.SCHEDULED, JobState.PENDING})
 """The states in which a job waits to begin."""
@@ -98,8 +101,7 @@ class BulkByFilter:
         :raises InvalidRequestError: no ids, a malformed one, or one that is named twice.
         """
         ids = checked_ids(job_ids, MAX_BULK)
-        found = self.engine.changer.find_many(ids)
-        jobs = {each: job for each, job in found.items() if view.shows_job(job)}
+        jobs = self.engine.find(ids, view)
         outcomes = self.engine.change(action, STATES[action], jobs, ids, by=by)
         return BulkReport(outcomes, examined=len(ids))
 
@@ -139,7 +141,7 @@ def narrowed(
 
 @dataclass(frozen=True, slots=True)
 class BulkPriority:
-    """Moves the jobs of a filter, a hundred at a time."""
+    """Gives the jobs of a filter a priority, a hundred at a time."""
 
     engine: BulkEngine
     search: JobSearch

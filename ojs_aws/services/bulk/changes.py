@@ -1,4 +1,4 @@
-"""Cancels, retries and deletes many jobs (ojs-bulk-operations, sections 6 to 8).
+"""Cancels, retries and deletes many jobs for clients (ojs-bulk-operations, sections 6 to 8).
 
 Each job is one conditional write with an outcome of its own; or, where all or none are asked for,
 up to a hundred are one transaction.
@@ -84,7 +84,7 @@ class BulkChanges:
         ids = checked_ids(job_ids, MAX_ATOMIC if is_atomic else MAX_ITEMS)
         if is_atomic:
             return BulkReport(self._together(action, ids, view, by))
-        jobs = self._seen(ids, view)
+        jobs = self.engine.find(ids, view)
         return BulkReport(self.engine.change(action, STATES[action], jobs, ids, by=by))
 
     def matching(
@@ -108,11 +108,6 @@ class BulkChanges:
         return BulkReport(self.engine.change(action, STATES[action], jobs, by=by), page.cursor)
 
     # ------------------------------------------------------------------ all or none
-    def _seen(self, ids: Sequence[str], view: View) -> dict[str, JobRecord]:
-        """Read jobs; those beyond the view are left out."""
-        jobs = self.engine.changer.find_many(ids)
-        return {each: job for each, job in jobs.items() if view.shows_job(job)}
-
     def _together(
         self, action: BulkAction, ids: Sequence[str], view: View, by: Actor | None
     ) -> tuple[BulkOutcome, ...]:
@@ -121,7 +116,7 @@ class BulkChanges:
             raise field_error("atomicity", message, received="atomic", expected="partial")
         changer = self.engine.changer
         for _ in range(TOGETHER_TRIES):
-            jobs = self._seen(ids, view)
+            jobs = self.engine.find(ids, view)
             changes: list[Admission] = []
             now = changer.clock.now()
             outcomes = [self._decided(action, each, jobs, now, changes, by) for each in ids]
@@ -150,11 +145,11 @@ class BulkChanges:
         changes: list[Admission],
         by: Actor | None,
     ) -> BulkOutcome:
-        """Decide what happens to a job, and note its change."""
+        """Return the outcome for a job, and append its change to ``changes``."""
 
         def decide(job_id: str) -> None:
             job = self.engine.changer.settled(found(jobs.get(job_id), job_id), now)
-            at = max(now, deadlines.last_change(job))  # by a clock that is ahead, maybe
+            at = max(now, deadlines.last_change(job))  # its writer's clock may be ahead
             after = self.engine.after(action, STATES[action], job, at)
             if job.sequence is not None and job.state is JobState.DISCARDED:
                 message = "A discarded job of a sequence is retried by itself: it needs its turn."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ojs_aws.domain.access import View
 from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id, field_error, wrong_state
 from ojs_aws.domain.conflicts import StaleJobError
@@ -100,6 +101,11 @@ class BulkEngine:
 
     changer: JobChanger
     job_messages: JobMessages | None
+
+    def find(self, job_ids: Sequence[str], view: View) -> dict[str, JobRecord]:
+        """Read jobs by their ids, without those that the view does not include."""
+        jobs = self.changer.find_many(job_ids)
+        return {each: job for each, job in jobs.items() if view.shows_job(job)}
 
     def change(
         self,
