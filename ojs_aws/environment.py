@@ -1,10 +1,11 @@
-"""Reads the values of settings from the texts of the environment, and the lowest level to log.
+"""Reads settings from the texts of environment variables, and applies the log level that they name.
 
-What reads a value raises a ValueError that says what it expects.
+Each reader of a value raises a ValueError that says what it expects.
 
-Lambda takes a line without a level for INFO, and metrics (EMF) are such lines: a function whose
-level at Lambda is WARN publishes no metrics. So the level at Lambda is INFO at most, and what is
-above it is filtered here. Powertools does not do that: it prefers Lambda's level to its own.
+The log level is applied here, not by Lambda's own filter. Lambda treats a line without a level as
+INFO, and metrics in the embedded metric format are such lines: a function whose filter at Lambda is
+WARN publishes no metrics. So that filter is never above INFO, and this module drops what is below
+the level that POWERTOOLS_LOG_LEVEL names. Powertools does not do that: it follows Lambda's filter.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def boolean(text: str) -> bool:
 
 
 def integer(least: int, most: int) -> Callable[[str], int]:
-    """Return what reads a whole number within bounds."""
+    """Return a function that reads a whole number within bounds."""
 
     def parse(text: str) -> int:
         value = int(text)
@@ -46,7 +47,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, int], ...]]:
-    """Return what reads ``name=seconds`` pairs, separated by commas."""
+    """Return a function that reads ``name=seconds`` pairs, separated by commas."""
     number = integer(least, most)
 
     def parse(text: str) -> tuple[tuple[str, int], ...]:
@@ -59,7 +60,7 @@ def seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, i
 
 
 def scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return scopes by ARN, the longest ARN first, so that the first match is the closest."""
+    """Read scopes by ARN; the longest ARN comes first, so that the first match is the closest."""
     import json  # for this setting only
 
     given = json.loads(text) if text.strip() else {}
@@ -75,7 +76,7 @@ VARIABLE: Final = "POWERTOOLS_LOG_LEVEL"
 
 
 def raise_level(logger: logging.Logger, environ: Mapping[str, str]) -> None:
-    """Let a logger, and those below it, log nothing below the environment's level."""
+    """Let a logger, and its children, drop lines below the level that the environment names."""
     level = logging.getLevelNamesMapping().get(environ.get(VARIABLE, "").upper(), 0)
     if level > logger.level:
         logger.setLevel(level)

@@ -1,10 +1,11 @@
 """Runs a command again whenever Python code of the application changes.
 
-The command runs in a session of its own, so that a signal reaches it once: this process passes on
-what it gets. A change sends SIGTERM, which lets running jobs finish.
+The command runs in a session of its own, and this process passes signals on to it. So Ctrl-C at the
+terminal reaches the command once, not twice. After a change the command gets SIGTERM, which lets
+running jobs finish.
 
-Left out are hidden folders, virtual environments, installed packages, caches, build folders, and
-what a ``.gitignore`` names. A folder that is named is searched, whatever it is called.
+Hidden folders, virtual environments, installed packages, caches, build folders, and whatever a
+``.gitignore`` names are not watched, unless the user names such a folder as one to watch.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 _OURS: Final = (
     *("benchmarks", "docs", "examples", "functions", "infra", "ojs_aws", "scripts", "tests"),
 )
-"""Folders of a checkout of this project: beside an application that somebody tries in it."""
+"""Folders of this project, which are not watched if somebody tries an application in a checkout."""
 INTERVAL_S: Final = 0.5
-"""Between two looks at the files."""
+"""Seconds between two looks at the files."""
 NAMED: Final = 5
-"""Folders that are left out and named."""
+"""How many folders that are not watched are named at the start."""
 
 
 @dataclass(frozen=True, slots=True)

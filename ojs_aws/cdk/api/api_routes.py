@@ -1,13 +1,15 @@
 """Makes the gateway's routes, few enough for a stack, and limits how many change at a time.
 
-API Gateway takes 300 routes for an API, and CloudFormation 500 resources for a stack. So a feature
-is one greedy route to the function that serves most of it. What another function serves is a route
-of its own: a full match comes before a greedy one, and a method before ``ANY``. Whatever no
-operation has is answered by the function that it reaches, from the table of all operations.
+API Gateway allows 300 routes in an API, and CloudFormation 500 resources in a stack. So each
+feature has one greedy route (``/jobs/{proxy+}``) to the function that serves most of its
+operations. An operation that another function serves has a route of its own, which API Gateway
+prefers: a full match comes before a greedy one, and a method before ``ANY``. A request for no
+operation reaches the function of a greedy route, which has the table of all operations to answer.
 
-API Gateway takes ten requests a second that change an account's APIs, and forty at once.
-CloudFormation starts all resources that wait for nothing together, which are more than a hundred
-routes here, and a deployment fails once its repetitions are used up.
+API Gateway accepts ten requests a second that change an account's APIs, and forty at once.
+CloudFormation creates all resources that depend on nothing at the same time. More than a hundred
+routes here would exceed that, and the deployment would fail after its retries. So the routes wait
+for one another, ten at a time.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ from ojs_aws.cdk.resources.storage import resource_of
 from ojs_aws.transport.http.routes import BASE, ROUTES, Group
 
 SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
-"""The base path, and what some clients make of it."""
+"""The base path, and two other spellings of it that clients send."""
 ANY: Final = "ANY"
 GREEDY: Final = "{proxy+}"
 _Served = tuple[str, str, Group]
-"""Method, path in API Gateway's notation, and the function of an operation."""
+"""The method of an operation, its path as API Gateway writes it, and its function."""
 AT_A_TIME: Final = 10
 """Routes that are made or removed at a time."""
 
@@ -39,18 +41,18 @@ AT_A_TIME: Final = 10
 def gateway_routes() -> Iterator[tuple[Group, str, str]]:
     """Return group, method and path of each route but the default one.
 
-    The default route is the system function's: a feature that is all its own needs no route.
+    The default route leads to the system function, so a feature that it serves needs no route.
     """
     for operations in _features().values():
         main = Counter(group for _, _, group in operations).most_common(1)[0][0]
         for group, method, path in _folded(operations, main):
-            # Who repeats or shortens the base path knows nothing of keys.
+            # Clients that spell the base path otherwise have no operations on keys.
             for base in (BASE,) if group is Group.API_KEYS else SPELLINGS:
                 yield group, method, base + path.removeprefix(BASE)
 
 
 def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, str]]:
-    """Return method and path of each route that asks for no credentials."""
+    """Return method and path of each route that needs no credentials."""
     if has_status:
         for route in ROUTES:
             if route.is_public:
@@ -94,12 +96,12 @@ def _folded(operations: Iterable[_Served], main: Group) -> Iterator[tuple[Group,
 
 @jsii.implements(IAspect)
 class RoutesInRows:
-    """Lets each route of an API wait for the one that stands ten places before it.
+    """Makes each route of an API depend on the one that stands ten places before it.
 
-    An aspect, since others add routes to the API as well, such as the dashboard's page. A route
-    that waits for another one is the same resource as before. The aspect belongs to a resource that
-    has nothing below it: for the API itself, Node would call Python for each route, which took a
-    fourth of a synthesis.
+    This is an aspect, because other constructs add routes to the API, too, such as the dashboard's.
+    A dependency changes no logical id. The aspect is added to the API's own resource, which has
+    nothing below it: added to the API itself, Node would call Python once for each route, which
+    took a fourth of a synthesis.
     """
 
     def __init__(self, api: gateway.HttpApi) -> None:

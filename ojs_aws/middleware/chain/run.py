@@ -9,7 +9,7 @@ Every step refuses a second call, and a call after its middleware has returned. 
 returns before its ``call_next`` has ended is refused, too. The other rules differ between the kinds
 of chain: they are the methods of each subclass of :class:`Run`.
 
-Off unless a chain's ``measure`` was called.
+Nothing measures how long the layers take unless :meth:`Chain.measure` was called.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Run:
         raise NotImplementedError
 
     def innermost(self, *given: Any) -> object:
-        """Store the job, or call the handler: it is what the chain stands around."""
+        """Store the job, or call the handler, once all layers have called ``call_next``."""
         raise NotImplementedError
 
     def settle(self, layer: Layer, following: Step, result: Any) -> object:

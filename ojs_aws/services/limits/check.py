@@ -1,16 +1,16 @@
 """Checks limits in one round of a FETCH, and computes when messages come back.
 
-A job that may not begin is passed by, and so are those behind it with the same bucket: they are
-known by their place in line, or by their type, and cost nothing. A limit of the whole queue ends
-the round.
+A job that may not begin is passed by, and so are the jobs behind it with the same bucket: their
+sort keys or types name the bucket, so they are not read. A limit of the whole queue ends the round.
 
-All of them permit the same first job in line, so what matters is how many come back when, not
-which. Came all back when the limit opens, each would invoke a worker, and nearly all in vain; came
-they back one by one, the limit would not be used. So they are spread over the windows to come,
-about two to each job that may begin: hardly a place stays empty, and every second one is in vain
-at most.
-Those of a limit that cannot say when it opens (concurrency) come back ten in a second, within a
-minute where they are not many, and whoever ends such a job wakes the next.
+The messages of jobs that were passed by come back later. Each message starts the first job in line,
+whichever it names, so what matters is how many come back, and when. If all came back when the limit
+opens, each would invoke a worker, and nearly all in vain. If they came back one by one, the limit
+would not be used. So they are spread over the next windows, about two messages for each job that
+may begin: few starts stay unused, and at most every second message is in vain.
+
+A limit of concurrency does not know when it opens. Its messages come back ten in a second, and
+within a minute if there are few. Whoever ends such a job wakes the next one.
 """
 
 from __future__ import annotations

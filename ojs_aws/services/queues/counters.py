@@ -1,10 +1,10 @@
 """Counts what queues and tenants did and hold, and counts again what is quiet.
 
-One write for each queue and minute of a batch: what the queue did, and what it holds now; and one
-for each tenant. A change
-counts once it will not come again, so a repeat costs nothing but after a process died between this
-write and its answer: such a batch is known by its token, unless another shard's came in between
-(decision 34).
+A batch of changes makes one write for each queue and minute (what the queue did, and what it holds
+now), and one for each tenant. A change is counted only when it will not come again: what failed in
+a batch is counted with its repeat. A batch that comes again all the same, because a process died
+between the write and its answer, is known by its token and not counted twice, unless another shard
+has written in between (decision 34).
 """
 
 from __future__ import annotations

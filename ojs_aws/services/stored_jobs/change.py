@@ -1,10 +1,11 @@
 """Reads a job as of now, changes it by one conditional write, and collects errors of many.
 
-Every operation but PUSH, the claim and ACK goes through here. A write that meets a newer version
-starts over from that version, so nothing is ever decided on a stale read.
+Every operation but PUSH, the claim of FETCH and ACK goes through here. If the job has changed since
+it was read, the write is refused, and the operation decides again on the new version. So nothing is
+ever decided on a stale read.
 
-One job that cannot be read or written must not keep the others of its queue from their turn. But
-where nothing can be written, each further try only costs time: then the work ends.
+A pass over many jobs skips a job that cannot be read or written, so that the others of its queue
+are not kept waiting. If too many jobs fail, the table itself is the problem, and the pass ends.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MAX_CONFLICTS = 16
 
 _logger = logging.getLogger(__name__)
 MOST: Final = 25
-"""Jobs that one request passes over; with one more it is not the jobs that are wrong."""
+"""How many jobs one pass skips; if one more fails, the fault is not in the jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class JobChange:
 class JobChanger:
     """Settles and changes jobs of one store.
 
-    :ivar missing: asked for jobs that are not in their places: those of committed batches are put
-        there. Without batches, a missing job does not exist.
+    :ivar missing: stores and returns jobs of committed batches that are not in the table yet. By
+        default no job is in a batch, and a missing job does not exist.
     :ivar resume: saves a discarded job of a sequence that is enqueued again; None where there are
         no sequences.
     """
@@ -86,8 +87,8 @@ class JobChanger:
     ) -> Iterator[tuple[str, JobRecord | None]]:
         """Yield each job as of now by its id, with None for a missing one.
 
-        :param on_failure: is given a job that cannot be read or written, and why. It is left out,
-            so that it does not keep the others from their turn.
+        :param on_failure: gets the id of a job that cannot be read or written, and the error. The
+            job is not yielded.
         :raises OjsError: the jobs cannot be read at all.
         """
         for job_id, job in self._read_each(job_ids, on_failure):
@@ -103,9 +104,10 @@ class JobChanger:
             yield job_id, settled
 
     def _listed(self, job: JobRecord, now: Instant) -> JobRecord:
-        """Move the row of a job that is listed as due and is not: its worker has fallen silent.
+        """Move the row of a job that the waiting list shows as due before it is.
 
-        Otherwise it would stand before those that are due, until its own time comes.
+        Heartbeats leave the row where it was; if the worker then falls silent, the row would stand
+        before jobs that are due, until the job's own time comes.
         """
         held = job.reservation
         if held is None or now < held.row_at:
@@ -153,9 +155,9 @@ class JobChanger:
     ) -> JobChange:
         """Read, settle, let ``decide`` make the next version, and write it if nothing changed.
 
-        ``decide`` may run several times. Returning the job itself means nothing is to be written.
-        It gets an instant that is not before the job's last change: that may have been made by
-        a function whose clock is ahead, or while this one was waiting for its answer.
+        ``decide`` may run several times. If it returns the job itself, nothing is written. It gets
+        an instant that is not before the job's last change, which may come from a function whose
+        clock is ahead, or from the time while this one waited for an answer.
 
         :param start: the job as last seen, to save the first read.
         :raises NotFoundError: there is no such job.

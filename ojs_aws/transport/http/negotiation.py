@@ -1,10 +1,11 @@
-"""Reads what headers ask for: version, content type, compression; refuses other sites' pages.
+"""Reads the headers of a request: version, content type, compression, and the page that sends it.
 
-HTTP binding, sections 3.2, 4 and 19; the content types that existing clients need are those of
-docs/clients.md.
+Implements sections 3.2, 4 and 19 of the HTTP binding. docs/clients.md lists the content types that
+existing clients need.
 
-A browser says by which name it reached a server (``Host``) and which page asks (``Origin``,
-``Sec-Fetch-Site``), and no page can change that. Other programs name no page.
+A browser sends the name under which it reached the server (``Host``), and which page makes the
+request (``Origin``, ``Sec-Fetch-Site``). No page can change these headers, so requests of other
+sites' pages are refused by them. Programs that are no browsers do not send the latter two.
 """
 
 from __future__ import annotations
@@ -64,11 +65,12 @@ def is_from_page(headers: Mapping[str, str]) -> bool:
 def check_page(headers: Mapping[str, str], origins: Collection[str] = ()) -> None:
     """Refuse a request of another site's page.
 
-    What the browser itself says of the site decides: a proxy may change the name of the host.
+    ``Sec-Fetch-Site`` decides where the browser sends it; else ``Origin`` is compared with
+    ``Host``, which a proxy may have changed.
 
     :param headers: by their names in lower case.
-    :param origins: whose pages may ask, beside the server's own.
-    :raises PermissionDeniedError: it is one.
+    :param origins: origins whose pages may send requests, beside the server's own.
+    :raises PermissionDeniedError: another site's page sends it.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin in origins or not is_from_page(headers):
@@ -86,14 +88,15 @@ def check_page(headers: Mapping[str, str], origins: Collection[str] = ()) -> Non
 def check_host(
     headers: Mapping[str, str], names: Collection[str], *, has_any_address: bool = False
 ) -> None:
-    """Refuse a request under a name that is not the server's own.
+    """Refuse a request that names another host than this server.
 
-    By DNS any site can let its name lead to this server: its pages are then of the same origin.
+    Any site can let its own name lead to this server by DNS (DNS rebinding). For the browser its
+    pages then have the same origin as the server.
 
     :param headers: by their names in lower case.
-    :param names: in lower case and without a port; the port may be any.
-    :param has_any_address: whether every IP address counts: it is nobody's name.
-    :raises PermissionDeniedError: it is another name, or none.
+    :param names: of the server, in lower case and without a port; any port is accepted.
+    :param has_any_address: accept every IP address, too: no site can own one as a name.
+    :raises PermissionDeniedError: the host is another one, or missing.
     """
     given = headers.get("host", "")
     found = _HOST.fullmatch(given)
@@ -116,10 +119,10 @@ def _is_address(name: str) -> bool:
 
 
 class Reader(StrEnum):
-    """Names who reads an answer, if a name has several types in documents and clients."""
+    """Names who reads an answer, where documents and clients differ in the type of a member."""
 
     CASES = "cases"
-    """The conformance cases, browsers, and whoever says nothing of itself."""
+    """The conformance cases, browsers, and all programs that are not known."""
     SDK = "sdk"
     """The official SDKs, which read what the HTTP binding shows."""
     CLI = "ojs-cli"
@@ -156,7 +159,7 @@ def is_request_id(text: str) -> bool:
 def check_version(request: Request) -> None:
     """Refuse a version of the specification that this server does not speak.
 
-    :raises UnsupportedError: naming the versions that it does.
+    :raises UnsupportedError: naming the versions that it speaks.
     """
     wanted = request.header("ojs-version").strip()
     if wanted and not _VERSION.fullmatch(wanted):
@@ -178,7 +181,7 @@ def check_content_type(request: Request) -> bool:
     A body without any content type is read as JSON, unless a page in a browser sends it: such a
     body reaches other sites without a preflight.
 
-    :raises InvalidRequestError: naming the types that it reads.
+    :raises InvalidRequestError: naming the types that the server reads.
     """
     if request.method in {"GET", "DELETE", "HEAD", "OPTIONS"} or not request.body:
         return False
@@ -224,9 +227,9 @@ def expanded(body: bytes, encoding: str) -> bytes:
     """Return a body as it was before its sender compressed it, never more than the limit.
 
     :param encoding: the Content-Encoding header; may be empty.
-    :raises UnsupportedCompressionError: another compression than those that the manifest names.
+    :raises UnsupportedCompressionError: the compression is not one of ``COMPRESSIONS``.
     :raises PayloadTooLargeError: more than ``MAX_BODY_BYTES`` come out.
-    :raises InvalidPayloadError: it is not compressed so, or ends too early.
+    :raises InvalidPayloadError: the body is not valid gzip, or ends too early.
     """
     name = encoding.strip().lower()
     if name in {"", "identity"} or not body:
