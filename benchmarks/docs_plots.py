@@ -1,9 +1,9 @@
-"""The plots of the docs that are no part of another benchmark: latency, backlog, throughput.
+"""The plots of the docs: latency, backlog, throughput, and waiting times of a fair queue.
 
     python -m benchmarks.docs_plots [--largest 100000]
 
-Latency is simulated, the backlog is counted on an embedded AWS, throughput is computed from the
-capacity model. ``benchmarks.compare --docs`` draws the plot of the costs.
+Latency and waiting times are simulated, the backlog is counted on an embedded AWS, throughput is
+computed from the capacity model. ``benchmarks.compare --docs`` draws the plot of the costs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rich.console import Console
 
 from benchmarks.capacity import JOBS, count
 from benchmarks.capacity_model import API_S, queue_rate
+from benchmarks.fairness import waits
 from benchmarks.growth import BACKLOGS, Point, backlogs, measure
 from benchmarks.latency import PATHS, SEED, Chance, push, start_by_lambda, start_by_poll
 from benchmarks.pages import PLOTS
@@ -124,6 +125,21 @@ def throughput(queue_jobs_s: float) -> Figure:
     return drawn
 
 
+def fairness() -> Figure:
+    """Plot how long each job of a tenant waits behind the flood of another."""
+    drawn, axes = panel()
+    for is_fair, label in ((False, "in order"), (True, "with fairness keys")):
+        times = waits(is_fair=is_fair)
+        axes.plot([at for at, _ in times], [wait for _, wait in times], label=label)
+    axes.set_yscale("log")
+    axes.get_yaxis().set_major_formatter("{x:,g}")
+    axes.grid(visible=True, alpha=0.3)
+    axes.set_xlabel("when the job was enqueued: seconds behind the flood")
+    axes.set_ylabel("seconds until it started")
+    drawn.legend(loc="outside lower center", ncols=2, fontsize="small")
+    return drawn
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate, count, compute and draw."""
     parser = argparse.ArgumentParser(description="Draw the plots of the docs.")
@@ -136,6 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console()
     draw("latency", latency(), console, PLOTS)
     draw("throughput", throughput(queue_rate(count(JOBS).ordinary)), console, PLOTS)
+    draw("fairness", fairness(), console, PLOTS)
     sizes = [size for size in BACKLOGS if size <= given.largest]
     points = measure([(backlogs, size) for size in sizes])
     draw("backlog", backlog(points), console, PLOTS)

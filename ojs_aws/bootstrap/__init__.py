@@ -238,6 +238,7 @@ def build_stores(
         schemas=made.schemas,
         unique=made.unique,
         sequences=made.sequences,
+        fair_keys=made.fair_keys,
         workflows=made.workflows,
         limits=made.limits,
         client_buckets=made.client_buckets,

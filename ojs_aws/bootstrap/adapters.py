@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.cron import CronEntries
     from ojs_aws.adapters.dynamodb.events.log import EventLog
     from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
+    from ojs_aws.adapters.dynamodb.fairness import FairKeys
     from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
@@ -189,6 +190,12 @@ class Adapters:
         from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 
         return UniqueJobs(self.store)
+
+    def fair_keys(self) -> FairKeys:
+        """Return the store of fairness keys."""
+        from ojs_aws.adapters.dynamodb.fairness import FairKeys
+
+        return FairKeys(self.store.client, self.store.table)
 
     def sequences(self) -> Sequences:
         """Return the store of sequences."""

@@ -71,6 +71,9 @@ async def set_tenant(
     max_scheduled: Annotated[
         str, typer.Option(help="Most jobs that are scheduled; none for any number.")
     ] = "",
+    fairness_weight: Annotated[
+        str, typer.Option(help="Its share of fair queues: 0.01 to 1000; none for 1.")
+    ] = "",
 ) -> None:
     """Set limits of a tenant; those that are not named stay."""
     counts = {
@@ -85,6 +88,8 @@ async def set_tenant(
         is_none = max_enqueue_rate == "none"
         rate = None if is_none else window_of(max_enqueue_rate, "--max-enqueue-rate")
         limits["max_enqueue_rate"] = rate
+    if fairness_weight:
+        limits["fairness_weight"] = _weight(fairness_weight)
     if not limits:
         raise misuse(session.out, "Say a limit, such as --max-concurrency 20.")
     session.out.fields((await session.client.tenants.set(tenant, limits)).described)
@@ -100,6 +105,20 @@ def _count(text: str, option: str) -> int | None:
     if not text.isdecimal():
         raise typer.BadParameter(f"{option} is a whole number or none, not {text!r}")
     return int(text)
+
+
+def _weight(text: str) -> float | None:
+    """Return the weight that the option names; None for ``none``.
+
+    :raises typer.BadParameter: it is no number.
+    """
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        message = f"--fairness-weight is a number or none, not {text!r}"
+        raise typer.BadParameter(message) from None
 
 
 @command(app, "suspend", epilog="Example: ojs-aws tenants suspend acme")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention, SequencePlace
+from ojs_aws.domain.job_policies import NO_RETENTION, FairShare, Limit, Retention, SequencePlace
 from ojs_aws.domain.jobs.progress import Progress
-from ojs_aws.domain.jobs.ready_keys import ready_key, ready_sort_key
+from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_sort_key
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
@@ -175,6 +175,7 @@ class CheckedAttributes:
     :ivar result_limit_bytes: its own limit on the size of its result.
     :ivar tenant: whose it is; empty for the default tenant.
     :ivar sequence: its place among the jobs that run one after another, if it is one of such.
+    :ivar fairness: whose share of its queue it uses, where the queue or the job says so.
     """
 
     id: str
@@ -192,6 +193,7 @@ class CheckedAttributes:
     result_limit_bytes: int | None = None
     tenant: str = ""
     sequence: SequencePlace | None = None
+    fairness: FairShare | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +285,10 @@ class JobRecord(CheckedAttributes):
 
         Behind it stand the bucket of its limit and its tenant, so FETCH can pass it by unread.
         """
+        fair = self.fairness
+        if fair is not None and fair.start:
+            limit_key = "" if self.limit is None else self.limit.key
+            return fair_ready_key(self.priority, fair.start, self.order, limit_key, self.tenant)
         sort_key = ready_sort_key(self.priority, self.order)
         if self.limit is None and not self.tenant:
             return sort_key

@@ -86,6 +86,21 @@ class Retention:
 NO_RETENTION: Final = Retention()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairShare:
+    """Holds whose share of a fair queue a job uses, and where that puts it.
+
+    :ivar key: of the jobs that share; empty for all that name none.
+    :ivar weight: how many starts the key gets for each start of a key of weight 1; None where the
+        job names none and nothing was decided yet.
+    :ivar start: its virtual start in nanoseconds; 0 before it first entered the ready list.
+    """
+
+    key: str = ""
+    weight: float | None = None
+    start: int = 0
+
+
 class OnDiscard(StrEnum):
     """Says what becomes of a sequence when a job of it was discarded after an attempt."""
 

@@ -112,6 +112,7 @@ class World:
         self.wake_ups, self.schemas = opened(made.wake_ups()), opened(made.schemas())
         self.unique, self.workflows = opened(made.unique()), opened(made.workflows())
         self.sequences = opened(made.sequences())
+        self.fair_keys = opened(made.fair_keys())
         self.limits, self.client_buckets = opened(made.limits()), opened(made.client_buckets())
         self.batches, self.bulk = opened(made.batches()), opened(made.bulk())
         self.queue_settings, self.triggers = opened(made.queue_settings()), opened(made.triggers())
@@ -137,6 +138,7 @@ class World:
                 schemas=lambda: self._observed(self.schemas),
                 unique=lambda: self._observed(self.unique),
                 sequences=lambda: self._observed(self.sequences),
+                fair_keys=lambda: self._observed(self.fair_keys),
                 workflows=lambda: self._observed(self.workflows),
                 limits=lambda: self._observed(self.limits),
                 client_buckets=lambda: self._observed(self.client_buckets),

@@ -78,6 +78,8 @@ BY: Final = "by"
 """Who made the last change that an operator makes."""
 TENANT: Final = "tn"
 """Whose job it is, where it is not the default tenant's."""
+FAIRNESS: Final = "fs"
+"""Whose share of a fair queue it uses, in a map of its own."""
 SEQUENCE: Final = "sq"
 """Its place among jobs that run one after another, in a map of its own."""
 
@@ -167,6 +169,11 @@ def job_pk(job_id: str) -> str:
 def lock_pk(key: str) -> str:
     """Return the partition key of the lock of a uniqueness key."""
     return f"uniq#{key}"
+
+
+def fair_pk(line: str, priority: int, key: str) -> str:
+    """Return the partition key of a fairness key; no queue has a # in its name."""
+    return f"fair#{line}#{priority}#{key}"
 
 
 def sequence_pk(tenant: str, key: str) -> str:

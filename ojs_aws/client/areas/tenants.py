@@ -71,8 +71,8 @@ class Tenants(Area):
     async def set(self, tenant: str, limits: Mapping[str, JsonValue]) -> TenantEntry:
         """Set limits of a tenant; those that are not named stay, and None lifts one.
 
-        :param limits: ``max_concurrency``, ``max_queue_depth`` and ``max_scheduled``, and
-            ``max_enqueue_rate``: ``{"limit": 1000, "period": "PT1M"}``.
+        :param limits: ``max_concurrency``, ``max_queue_depth``, ``max_scheduled`` and
+            ``fairness_weight``, and ``max_enqueue_rate``: ``{"limit": 1000, "period": "PT1M"}``.
         :returns: its state and limits, without the counts of its jobs.
         :raises InvalidRequestError: an invalid limit.
         """

@@ -156,6 +156,14 @@ def rate_limit(limit: object) -> dict[str, JsonValue]:
     return _mapping("rate_limit", limit, '{"key": "crm", "concurrency": 5}')
 
 
+def fairness(share: object) -> dict[str, JsonValue]:
+    """Return a copy of what a job says of its share, as an object.
+
+    :raises TypeError: it is no mapping.
+    """
+    return _mapping("fairness", share, '{"key": "customer-7"}')
+
+
 def job_type(value: object) -> str:
     """Return the type of a job, checked.
 

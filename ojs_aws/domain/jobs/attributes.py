@@ -125,6 +125,7 @@ class JobAttributes(JobDurations, total=False):
         ``"invoice.generate@2.0"``.
     :ivar rate_limit: how many of such jobs may run, or how fast.
     :ivar sequence: key of jobs that run one after another, or ``{"key": ..., "on_discard": ...}``.
+    :ivar fairness: whose share of the queue's starts it uses: ``{"key": ..., "weight": ...}``.
     :ivar visibility_timeout_s: reservation length in seconds.
     :ivar custom_attributes: attributes that the specification does not name, carried as they are;
         read them by ``job["name"]``.
@@ -147,6 +148,7 @@ class JobAttributes(JobDurations, total=False):
     version: str
     rate_limit: Mapping[str, JsonValue]
     sequence: str | Mapping[str, JsonValue]
+    fairness: Mapping[str, JsonValue]
     visibility_timeout_s: float
     custom_attributes: Mapping[str, JsonValue]
 
@@ -168,6 +170,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "unique": given.unique_policy,
     "tags": given.tag_list,
     "rate_limit": given.rate_limit,
+    "fairness": given.fairness,
 }
 """Checks of the parameters that have one; each returns the attribute's value."""
 PARAMETERS: Final[Mapping[str, str]] = {

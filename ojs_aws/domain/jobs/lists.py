@@ -70,12 +70,14 @@ class Head:
 
     :ivar limit: the policy that limits the whole queue, as JSON text; empty for none.
     :ivar visibility_timeout_ms: reservation length that the queue's settings name, if they do.
+    :ivar is_fair: whether its jobs stand by virtual starts, so that due ones need a place first.
     """
 
     jobs: tuple[ListedJob, ...]
     is_paused: bool = False
     limit: str = ""
     visibility_timeout_ms: int | None = None
+    is_fair: bool = False
 
 
 @dataclass(frozen=True, slots=True)

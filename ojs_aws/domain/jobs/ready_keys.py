@@ -10,10 +10,13 @@ READY_BASE: Final = 100
 """The highest priority, which sorts as 000."""
 
 LIMIT_MARK: Final = "~"
-"""Separates a job's sort key, the key of its limit, and its tenant.
+"""Separates a job's sort key, the key of its limit, its tenant, and a fair job's real order.
 
 Neither a key nor a tenant's id contains it.
 """
+
+FAIR_DIGITS: Final = 19
+"""Digits of a virtual start: nanoseconds, where other sort keys have 16 digits of microseconds."""
 
 
 def ready_sort_key(priority: int, order: int) -> str:
@@ -31,6 +34,27 @@ def ready_key(sort_key: str, limit_key: str = "", tenant: str = "") -> str:
     return f"{sort_key}{LIMIT_MARK}{limit_key}" if limit_key else sort_key
 
 
+def fair_ready_key(priority: int, start: int, order: int, limit_key: str, tenant: str) -> str:
+    """Return a key of the ready list for a job with a virtual start in nanoseconds.
+
+    The 19 digits of nanoseconds and the 16 digits of microseconds sort together as text. The real
+    order stands at the end: the virtual start says nothing about when the job became available.
+    """
+    named = LIMIT_MARK.join(("", limit_key, tenant, f"{order:016d}"))
+    return f"{READY_BASE - priority:03d}#{start:019d}{named}"
+
+
+def virtual_start(ready_key: str) -> int:
+    """Return where a sort key stands in virtual time, in nanoseconds."""
+    digits = ready_key.partition("#")[2].partition(LIMIT_MARK)[0]
+    return int(digits) if is_fair(ready_key) else int(digits) * 1000
+
+
+def is_fair(ready_key: str) -> bool:
+    """Return True if a sort key is by virtual start."""
+    return len(ready_key.partition("#")[2].partition(LIMIT_MARK)[0]) == FAIR_DIGITS
+
+
 def limit_of(ready_key: str) -> str:
     """Return the key of the limit that a sort key names, or an empty text."""
     return ready_key.partition(LIMIT_MARK)[2].partition(LIMIT_MARK)[0]
@@ -38,15 +62,23 @@ def limit_of(ready_key: str) -> str:
 
 def tenant_in(ready_key: str) -> str:
     """Return the tenant that a sort key names, or an empty text."""
-    return ready_key.partition(LIMIT_MARK)[2].partition(LIMIT_MARK)[2]
+    return ready_key.partition(LIMIT_MARK)[2].partition(LIMIT_MARK)[2].partition(LIMIT_MARK)[0]
 
 
 def ready_since(ready_key: str) -> Instant:
     """Return when a job with this sort key became available; 0 for no sort key."""
-    order = ready_key.partition("#")[2].partition(LIMIT_MARK)[0]
+    if is_fair(ready_key):
+        order = ready_key.rpartition(LIMIT_MARK)[2]
+    else:
+        order = ready_key.partition("#")[2].partition(LIMIT_MARK)[0]
     return Instant(int(order) // 1000 if order else 0)
+
+
+def rank_of(ready_key: str) -> str:
+    """Return the priority in a sort key, as text that sorts: higher ones first."""
+    return ready_key.partition("#")[0]
 
 
 def after_priority(ready_key: str) -> str:
     """Return a sort key behind all jobs of a priority and before those of lower ones."""
-    return ready_key.partition("#")[0] + "$"
+    return rank_of(ready_key) + "$"

@@ -27,7 +27,7 @@ from ojs_aws.domain.errors import (
     UnsupportedError,
 )
 from ojs_aws.domain.job import CheckedAttributes
-from ojs_aws.domain.job_policies import Limit, SequencePlace
+from ojs_aws.domain.job_policies import FairShare, Limit, SequencePlace
 from ojs_aws.domain.jobs.outcomes import PERMANENT
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit
@@ -62,7 +62,7 @@ READ: Final = frozenset(
         *("specversion", "id", "type", "queue", "priority", "pending", "retry", "unique"),
         *("tags", "schema", "timeout_ms", "timeout", "visibility_timeout_ms"),
         *("visibility_timeout", "scheduled_at", "expires_at", "rate_limit"),
-        *("result_ttl", "result_size_limit", "sequence"),
+        *("result_ttl", "result_size_limit", "sequence", "fairness"),
     }
 )
 """Members whose values are checked; of arguments and metadata it is the type alone."""
@@ -120,6 +120,7 @@ def read_envelope(job: Job, now: Instant) -> Envelope:
         result_limit_bytes=_check_result_limit(values.get("result_size_limit")),
         tenant=_tenant(job),
         sequence=_sequence(values) if values.get("sequence") is not None else None,
+        fairness=_fairness(values) if values.get("fairness") is not None else None,
         document=_document(values, members, scheduled, expires),
     )
 
@@ -149,6 +150,13 @@ def _sequence(values: Values) -> SequencePlace | None:
         message = "The 'sequence' attribute does not go with 'pending'."
         raise field_error("sequence", message, "Enqueue the job when it may run.")
     return read_sequence(values["sequence"])
+
+
+def _fairness(values: Values) -> FairShare:
+    """Return whose share the job uses."""
+    from ojs_aws.domain.fairness import read_fairness  # few jobs name one
+
+    return read_fairness(values["fairness"])
 
 
 def _document(

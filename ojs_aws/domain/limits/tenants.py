@@ -22,7 +22,8 @@ CONCURRENCY: Final = "max_concurrency"
 RATE: Final = "max_enqueue_rate"
 DEPTH: Final = "max_queue_depth"
 SCHEDULED: Final = "max_scheduled"
-LIMITS: Final = (CONCURRENCY, RATE, DEPTH, SCHEDULED)
+WEIGHT: Final = "fairness_weight"
+LIMITS: Final = (CONCURRENCY, RATE, DEPTH, SCHEDULED, WEIGHT)
 """The limits of a tenant, as section 8.1 names them."""
 
 _COUNT: Final = f"a whole number from 0 to {LARGEST}, or null"
@@ -37,6 +38,7 @@ class TenantSettings:
     :ivar max_enqueue_rate: most jobs that are enqueued in a period.
     :ivar max_queue_depth: most jobs that are available or scheduled, in all queues.
     :ivar max_scheduled: most jobs that are scheduled.
+    :ivar fairness_weight: of its jobs in fair queues; None for 1.
     :ivar is_suspended: it enqueues no jobs, and none of its jobs begins.
     """
 
@@ -44,6 +46,7 @@ class TenantSettings:
     max_enqueue_rate: Window | None = None
     max_queue_depth: int | None = None
     max_scheduled: int | None = None
+    fairness_weight: float | None = None
     is_suspended: bool = False
 
     @property
@@ -64,6 +67,7 @@ class TenantSettings:
             RATE: None if rate is None else window_text(rate),
             DEPTH: self.max_queue_depth,
             SCHEDULED: self.max_scheduled,
+            WEIGHT: self.fairness_weight,
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -93,6 +97,7 @@ class TenantSettings:
             max_enqueue_rate=_window(value, self.max_enqueue_rate),
             max_queue_depth=_count(value, DEPTH, self.max_queue_depth),
             max_scheduled=_count(value, SCHEDULED, self.max_scheduled),
+            fairness_weight=_weight(value, self.fairness_weight),
             is_suspended=self.is_suspended,
         )
 
@@ -121,6 +126,16 @@ def _count(given: Mapping[str, JsonValue], name: str, before: int | None) -> int
         return before
     value = given[name]
     return None if value is None else _number(value, name, least=0)
+
+
+def _weight(given: Mapping[str, JsonValue], before: float | None) -> float | None:
+    """Return the weight that is named, else the one before."""
+    if WEIGHT not in given:
+        return before
+    from ojs_aws.domain.fairness import check_weight  # few tenants have one
+
+    value = given[WEIGHT]
+    return None if value is None else check_weight(value, WEIGHT)
 
 
 def _number(value: JsonValue, name: str, *, least: int) -> int:

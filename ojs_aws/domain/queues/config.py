@@ -38,6 +38,8 @@ class QueueConfig:
     :ivar default_timeout_ms: execution timeout of a job that names none.
     :ivar default_retry: retry object of a job that brings none, as JSON text.
     :ivar allowed_job_types: patterns of the types that may be enqueued; empty for all.
+    :ivar fair_by: what the fairness keys of its jobs are made of; empty for the keys that jobs
+        bring, None where the queue is not fair.
     """
 
     max_size: int | None = None
@@ -47,6 +49,7 @@ class QueueConfig:
     default_retry: RawJson | None = None
     retention: Retention = NO_RETENTION
     allowed_job_types: tuple[str, ...] = ()
+    fair_by: str | None = None
 
     def allows(self, job_type: str) -> bool:
         """Return whether jobs of a type may be enqueued."""
@@ -62,6 +65,7 @@ def read_config(members: Mapping[str, JsonValue]) -> QueueConfig:
     types = members.get("allowed_job_types")
     patterns = tuple(map(str, types)) if isinstance(types, list) else ()
     warning = members.get("warning_threshold")
+    fair = members.get("fairness")
     return QueueConfig(
         max_size=_number(members, "max_size"),
         warning_threshold=float(warning) if isinstance(warning, (int, float)) else DEFAULT_WARNING,
@@ -75,6 +79,7 @@ def read_config(members: Mapping[str, JsonValue]) -> QueueConfig:
             dead_letter_s=_seconds(members.get("dead_letter_ttl")),
         ),
         allowed_job_types=() if patterns == ("*",) else patterns,
+        fair_by=str(fair.get("by", "")) if isinstance(fair, dict) else None,
     )
 
 

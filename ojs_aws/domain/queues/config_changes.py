@@ -43,6 +43,19 @@ def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Membe
     return after
 
 
+def check_policy(members: Mapping[str, JsonValue]) -> None:
+    """Refuse a default policy that makes queues fair: FETCH looks at each queue's own setting.
+
+    :raises UnsupportedError: it does.
+    """
+    if "fairness" in members:
+        raise UnsupportedError(
+            "'fairness' is a setting of one queue: the default policy cannot have it.",
+            details={"field": "fairness"},
+            hint="Set it for each queue, or let the jobs name fairness keys.",
+        )
+
+
 def check_deletion(body: Mapping[str, JsonValue]) -> None:
     """Refuse a deletion that does not say what becomes of the jobs (section 5.3).
 

@@ -172,6 +172,12 @@ def _limiting(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
     return value
 
 
+def _fairness(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    from ojs_aws.domain.fairness import check_mode  # few queues are fair
+
+    return check_mode(value, field)
+
+
 _ROWS: Final = (
     SettingRow(
         "max_size",
@@ -261,6 +267,13 @@ _ROWS: Final = (
         least=1,
         most=100,
         default=["*"],
+    ),
+    SettingRow(
+        "fairness",
+        _fairness,
+        "whose jobs [share](fairness.md) the starts: `{}` by their own keys, or "
+        '`{"by": "meta.tenant_id"}`',
+        kind=dict,
     ),
     SettingRow("dead_letter_queue", _no_target),
     SettingRow("producers", _anybody),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.cron import CronEntries
     from ojs_aws.adapters.dynamodb.events.log import EventLog
     from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
+    from ojs_aws.adapters.dynamodb.fairness import FairKeys
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.runtime import Clock, IdGenerator, Parallel
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.batches.push import BatchPush
+    from ojs_aws.services.fairness.places import FairPlaces
     from ojs_aws.services.sequences.enqueue import SequenceEnqueue
     from ojs_aws.services.unique.admit import Uniqueness
 
@@ -87,6 +89,7 @@ class Stores:
     failure_groups: Callable[[], FailureGroups]
     api_keys: Callable[[], ApiKeys]
     pressures: Callable[[], Pressures]
+    fair_keys: Callable[[], FairKeys]
     clock: Clock
     ids: IdGenerator
     new_reservation_id: Callable[[], str]
@@ -108,6 +111,7 @@ class Stores:
             tenant_tallies=cache(self.tenant_tallies),
             failure_groups=cache(self.failure_groups),
             pressures=cache(self.pressures),
+            fair_keys=cache(self.fair_keys),
         )
 
 
@@ -123,7 +127,9 @@ class Foundation:
         self.stores = stores = stores.made_once()
         self.clock = stores.clock
         self.ids = stores.ids
-        self.changer = JobChanger(stores.store, stores.clock, self._missing, self._resume)
+        self.changer = JobChanger(
+            stores.store, stores.clock, self._missing, self._resume, lambda: self.fair_places
+        )
         self.job_messages = JobMessages(stores.messages, stores.queues)
         self.default_timeout_ms = settings.default_timeout_s * 1000
         self.visibility = VisibilityTimeouts(
@@ -139,6 +145,13 @@ class Foundation:
     def _resume(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Store that a discarded job of a sequence is enqueued again."""
         return self.stores.sequences().resume(before, after)
+
+    @cached_property
+    def fair_places(self) -> FairPlaces:
+        """Return the service that gives jobs of fair queues their places."""
+        from ojs_aws.services.fairness.places import FairPlaces
+
+        return FairPlaces(self.stores.fair_keys, self.clock)
 
     @cached_property
     def events(self) -> EventLog:

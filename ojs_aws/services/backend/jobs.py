@@ -89,6 +89,7 @@ class JobServices:
             new_jobs=self.new_jobs,
             max_batch_jobs=settings.max_batch_jobs,
             tenant_limits=lambda: self._queues.tenant_limits,
+            places=lambda: shared.fair_places,
         )
 
     @cached_property

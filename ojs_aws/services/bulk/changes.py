@@ -154,6 +154,7 @@ class BulkChanges:
             if job.sequence is not None and job.state is JobState.DISCARDED:
                 message = "A discarded job of a sequence is retried by itself: it needs its turn."
                 raise wrong_state("job", job.id, job.state, message)
+            after = self.engine.changer.placed(job, after)
             changes.append(Admission(before=job, after=by_hand(after, by)))
 
         return tried(job_id, decide)

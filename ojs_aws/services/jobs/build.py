@@ -21,7 +21,7 @@ from ojs_aws.services.queues.rules import QueueRules
 
 if TYPE_CHECKING:
     from ojs_aws.domain.queues.config import QueueConfig
-    from ojs_aws.services.queues.push_settings import PushSettingsCache
+    from ojs_aws.services.queues.push_settings import PushSettings, PushSettingsCache
     from ojs_aws.services.schemas.validation import SchemaValidation
     from ojs_aws.services.tenants.settings import TenantSettingsCache
 
@@ -136,17 +136,28 @@ class JobBuilder:
         size = len(document.encode()) + len((envelope.retry_document or "").encode())
         check_envelope_size(size, self.max_envelope_bytes, room=ADDED_BYTES)
         if self.is_internal:
-            config = self.settings.of(envelope.queue).config
+            settings = self.settings.of(envelope.queue)
         else:
             settings = self.settings.admitting(envelope.queue, envelope.type)
-            config = settings.config
             if settings.has_tenants and envelope.tenant:
                 self.tenants().admit(envelope.tenant)
         state = lifecycle.initial_state(
             envelope.scheduled_at, is_pending=envelope.is_pending, now=now
         )
+        config = settings.config
         envelope = _with_defaults(envelope, config)
+        if envelope.fairness is not None or config.fair_by is not None:
+            envelope = self._with_share(job, envelope, settings)
         return self._new(envelope, document, state, now, _unique_key(job, envelope), config)
+
+    def _with_share(self, job: Job, envelope: Envelope, settings: PushSettings) -> Envelope:
+        """Return an envelope with whose share of its queue the job uses."""
+        from ojs_aws.domain.fairness import share_of  # few queues are fair
+
+        own, by, tenant = envelope.fairness, settings.config.fair_by or "", envelope.tenant
+        is_weighed = settings.has_tenants and bool(tenant) and (own is None or own.weight is None)
+        weight = self.tenants().of(tenant).fairness_weight if is_weighed else None
+        return replace(envelope, fairness=share_of(job, own, by, tenant, weight))
 
     def _new(
         self,

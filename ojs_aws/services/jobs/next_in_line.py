@@ -61,6 +61,22 @@ def full_workers(workers: Sequence[WorkerInfo], text: str) -> Reason | None:
     return Reason(ReasonCode.READY, whole, data={"places": slots})
 
 
+def over_share(job: JobRecord, first_key: str, data: dict[str, JsonValue]) -> str:
+    """Return that the fairness key of a job is over its share; empty if it is not.
+
+    :param data: gets the values that the sentence is made of.
+    """
+    from ojs_aws.domain.fairness import starts_before  # few queues are fair
+
+    starts = starts_before(job, first_key)
+    if not starts or job.fairness is None:
+        return ""
+    key = job.fairness.key
+    data |= {"fairness_key": key, "starts_before": starts}
+    whose = f"Its key '{key}' is" if key else "Jobs without a fairness key are"
+    return f" {whose} over {'its' if key else 'their'} share: {starts} of them start first."
+
+
 def unserved(
     job: JobRecord,
     alive: Sequence[WorkerInfo],

@@ -26,6 +26,7 @@ from ojs_aws.services.jobs.new_jobs import NewJobs
 from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting
 
 if TYPE_CHECKING:
+    from ojs_aws.services.fairness.places import FairPlaces
     from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
 
 StoreJob: TypeAlias = Callable[[Job, JobRecord], PushResult]
@@ -47,6 +48,8 @@ class _OneJob:
         record = self.operation.job_builder.record(final, self.now, self.checked)
         if record.tenant:
             self.operation.admit([record])
+        if record.fairness is not None:
+            [record] = self.operation.placed([record])
         self.pushed = self.store(final, record)
         return final
 
@@ -61,6 +64,7 @@ class Push:
     new_jobs: NewJobs
     max_batch_jobs: int
     tenant_limits: Callable[[], TenantEnqueueLimits]
+    places: Callable[[], FairPlaces]
 
     def __call__(self, job: Job, store: StoreJob | None = None) -> PushResult:
         """Enqueue one job.
@@ -102,6 +106,22 @@ class Push:
         except TenantLimitError:
             if not self.new_jobs.is_there(records):
                 raise
+
+    def placed(self, records: Sequence[JobRecord]) -> list[JobRecord]:
+        """Return new jobs, those of fair queues with their places.
+
+        A job that names a key or a weight makes its queue fair if it is not.
+        """
+        fair = {record.queue for record in records if record.fairness is not None}
+        for queue in fair:
+            self.job_builder.settings.make_fair(queue)
+        those = [at for at, record in enumerate(records) if record.queue in fair]
+        placed = [*records]
+        for at, record in zip(
+            those, self.places().place_all([records[at] for at in those]), strict=True
+        ):
+            placed[at] = record
+        return placed
 
     def all(self, jobs: Sequence[Job]) -> list[PushResult]:
         """Enqueue jobs, all or none; jobs that a middleware drops are left out.
@@ -195,6 +215,8 @@ class PushMany:
         finals = [self.built[job.id][0] for job in jobs]
         records = [self.built[job.id][1] for job in jobs]
         self.operation.admit(records)
+        if any(record.fairness is not None for record in records):
+            records = self.operation.placed(records)
         stored = self.operation.new_jobs.store_many(finals, records)
         self.pushed.update({job.id: one for job, one in zip(jobs, stored, strict=True)})
         return [Stored(job, one.is_new) for job, one in zip(jobs, stored, strict=True)]

@@ -19,7 +19,13 @@ from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, tenant_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.jobs.next_in_line import full_workers, lately_limited, next_in_line, unserved
+from ojs_aws.services.jobs.next_in_line import (
+    full_workers,
+    lately_limited,
+    next_in_line,
+    over_share,
+    unserved,
+)
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.workers.service import STALE, Selection, state_of
 
@@ -193,6 +199,8 @@ class Why:
         }
         more = "" if is_exact else "More than "
         text = f"{more}{before} job{'s are' if before > 1 else ' is'} before it in its queue."
+        if job.fairness is not None:
+            text += over_share(job, page.jobs[0].sort_key, data)
         if is_blocked:
             return [Reason(ReasonCode.IN_LINE, text, data=data)]
         if started and is_exact:

@@ -26,7 +26,7 @@ from ojs_aws.domain.queues.config import (
     limit_members,
     limit_of,
 )
-from ojs_aws.domain.queues.config_changes import changed_members, check_deletion
+from ojs_aws.domain.queues.config_changes import changed_members, check_deletion, check_policy
 from ojs_aws.domain.queues.state import LimitChange, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
@@ -259,6 +259,7 @@ class QueueConfigAdmin:
     def _limit_after(self, name: str, members: Members) -> LimitChange | None:
         """Return the queue's limit under these settings; None if nothing is stored for it."""
         if name == DEFAULT_POLICY:
+            check_policy(members)
             return None
         limit = limit_of(members, name)
         return LimitChange(None if limit is None else encode(limit.render()))

@@ -147,6 +147,21 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
             )
         return settings
 
+    def make_fair(self, queue: str) -> None:
+        """Make a queue fair by the keys of its jobs, unless it is: a read and a write, once."""
+        if self.of(queue).config.fair_by is not None:
+            return
+        now = self.clock.now()
+        try:
+            before = self.store().load([queue]).get(queue, QueueSettings(queue=queue))
+            if "fairness" not in before.members:
+                members = {**before.members, "fairness": {}}
+                after = replace(before, members=members, revision=before.revision + 1)
+                self.store().save(before, replace(after, updated_at=now))
+        except (OjsError, StaleSettingsError):  # the next job tries again
+            _logger.warning("Could not make queue %s fair", queue, exc_info=True)
+        self._kept.pop(queue, None)
+
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
         """Write a new queue's limit into its ready list, where FETCH reads it."""
         inherited = {name: value for name, value in default.members.items() if name in AT_FETCH}

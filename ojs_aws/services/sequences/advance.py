@@ -104,6 +104,7 @@ class SequenceAdvance:
                 continue
             now = self._after(job)
             after = released(job, now, self.changer.clock.order())
+            after = self.changer.placed_again(after)
             if not self.sequences.hand_over(seen, ended, row, (job, after), now):
                 return False
             self.job_messages.send_for([after], self._now())

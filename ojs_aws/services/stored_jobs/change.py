@@ -25,6 +25,7 @@ from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.services.fairness.places import FairPlaces
 
 
 MAX_CONFLICTS = 16
@@ -50,12 +51,16 @@ class JobChanger:
         default no job is in a batch, and a missing job does not exist.
     :ivar resume: saves a discarded job of a sequence that is enqueued again; None where there are
         no sequences.
+    :ivar places: gives jobs of fair queues their places; None where there are none.
+    :ivar fair_queues: queues that this process knows to be fair, by what FETCH saw.
     """
 
     store: JobStore
     clock: Clock
     missing: Callable[[Sequence[str]], dict[str, JobRecord]] = lambda _: {}
     resume: Callable[[JobRecord, JobRecord], JobRecord] | None = None
+    places: Callable[[], FairPlaces] | None = None
+    fair_queues: set[str] = field(default_factory=set)
 
     def find(self, job_id: str) -> JobRecord | None:
         """Read a job, strongly consistent, without documents stored elsewhere."""
@@ -74,10 +79,24 @@ class JobChanger:
         """
         while (after := deadlines.settle_once(job, now)) is not None:
             try:
-                job = self.store.save(job, after)
+                job = self.store.save(job, self.placed(job, after))
             except StaleJobError as stale:
                 job = found(stale.current, job.id)
         return job
+
+    def placed(self, before: JobRecord, after: JobRecord) -> JobRecord:
+        """Return the next version of a job, with its place if it enters a fair queue's list."""
+        if self.places is None or (after.fairness is None and after.queue not in self.fair_queues):
+            return after
+        from ojs_aws.domain.fairness import enters_list  # few queues are fair
+
+        return self.places().place(after) if enters_list(before, after) else after
+
+    def placed_again(self, after: JobRecord) -> JobRecord:
+        """Return a job that waited for others, with the place in a fair queue that it had."""
+        if self.places is None or after.fairness is None:
+            return after
+        return self.places().place_again(after)
 
     def settle_each(
         self,
@@ -170,6 +189,7 @@ class JobChanger:
             after = decide(job, max(now, deadlines.last_change(job)))
             if after is job:
                 return JobChange(job, job)
+            after = self.placed(job, after)
             try:
                 save = self.store.save if after.sequence is None else self._save_in_sequence
                 return JobChange(job, save(job, after))

@@ -161,6 +161,8 @@ class WorkflowWrite:
         envelope = Job.from_members(stored_texts(self.plan.envelopes[index]))
         envelope.id = self.before.job_id(index)
         record = self.push.check(envelope)
+        if record.fairness is not None:
+            [record] = self.push.placed([record])
         if not isinstance(record.document, str):  # pragma: no cover - nobody has stored it
             raise TypeError("a new document is a text")
         texts = stored_texts(record.document)

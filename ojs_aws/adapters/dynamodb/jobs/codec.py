@@ -29,7 +29,7 @@ from ojs_aws.adapters.dynamodb.jobs.reservations import (
 from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Replay
-from ojs_aws.domain.job_policies import Limit, OnDiscard, SequencePlace
+from ojs_aws.domain.job_policies import FairShare, Limit, OnDiscard, SequencePlace
 from ojs_aws.domain.job_policies import Retention as Kept
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
@@ -157,6 +157,11 @@ _SEQUENCE: Final[c.Columns] = {
     c.FLAG: {"b": "is_blocked", "c": "checks"},
     c.Kind(string, lambda value: OnDiscard(value["S"])): {"d": "on_discard"},
 }
+_FAIRNESS: Final[c.Columns] = {
+    c.OPTIONAL_TEXT: {"k": "key"},
+    c.Kind(lambda weight: string(repr(weight)), lambda value: float(value["S"])): {"w": "weight"},
+    c.COUNT: {"s": "start"},
+}
 _COLUMNS: Final[c.Columns] = {
     c.TEXT: n.TEXTS,
     c.OPTIONAL_TEXT: n.OPTIONAL_TEXTS,
@@ -172,6 +177,7 @@ _COLUMNS: Final[c.Columns] = {
     },
     c.map_of(_REPLAY, Replay): {n.REPLAY: "replay"},
     c.map_of(_SEQUENCE, SequencePlace): {n.SEQUENCE: "sequence"},
+    c.map_of(_FAIRNESS, FairShare): {n.FAIRNESS: "fairness"},
     **OUTCOME,
 }
 

@@ -39,6 +39,9 @@ LIMITED: Final = "!limits"
 SETTINGS: Final = "!settings"
 """The row of a queue's settings; its visibility timeout is the queue's."""
 
+FAIR: Final = "fair"
+"""The type of that row where the queue is fair."""
+
 _ALL_JOBS: Final = ("0", "~")
 """Sort keys of jobs; rows that say something of the queue itself come before them."""
 
@@ -68,6 +71,7 @@ class Lists(InTable):
             PAUSED in marks,
             read_string(marks.get(LIMITED, {}), n.TYPE),
             read_number(marks.get(SETTINGS, {}), n.VISIBILITY),
+            read_string(marks.get(SETTINGS, {}), n.TYPE) == FAIR,
         )
 
     def oldest_ready(self, queue: str) -> Instant | None:

@@ -1,6 +1,6 @@
 """Stores the settings of queues: an item each, in one partition by name.
 
-One with a visibility timeout is a row of its queue's ready list as well, like a pause.
+One with a visibility timeout or of a fair queue is a row of its ready list as well, like a pause.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ojs_aws.adapters.dynamodb.columns import (
     string,
     unpacked,
 )
-from ojs_aws.adapters.dynamodb.jobs.lists import SETTINGS
+from ojs_aws.adapters.dynamodb.jobs.lists import FAIR, SETTINGS
 from ojs_aws.adapters.dynamodb.limits import queue_limit
 from ojs_aws.adapters.dynamodb.table import (
     BATCH,
@@ -42,6 +42,10 @@ PARTITION: Final = SETTINGS_PARTITION
 UPDATED: Final = "up"
 TENANTS: Final = "tn"
 """Says in the item of the default policy that tenants may have settings."""
+
+
+_OF_ROW: Final = (n.VISIBILITY, n.TYPE, n.GPK, n.GSK)
+"""Attributes of the row that FETCH reads, where a queue has settings for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +104,11 @@ class QueueSettingsStore(InTable):
         """
         token = self.token()
         update = Update()
-        for name, value in _attributes(after).items():
+        there = _attributes(after)
+        for name, value in there.items():
             update.set(name, value)
         update.set(n.TOKEN, string(token))
-        if n.VISIBILITY not in _attributes(after):
-            update.remove(n.VISIBILITY, n.GPK, n.GSK)
+        update.remove(*(name for name in _OF_ROW if name not in there))
         if not after.by:
             update.remove(n.BY)
         version = update.name(n.VERSION)
@@ -152,9 +156,14 @@ def _attributes(settings: QueueSettings) -> Item:
             item[name] = number(value)
     if settings.by:
         item[n.BY] = string(settings.by)
-    visibility_ms = read_config(settings.members).visibility_timeout_ms
-    if visibility_ms is not None and settings.state is not QueueState.DELETED:
-        item[n.VISIBILITY] = number(visibility_ms)
+    config = read_config(settings.members)
+    if settings.state is QueueState.DELETED:
+        return item
+    if config.visibility_timeout_ms is not None:
+        item[n.VISIBILITY] = number(config.visibility_timeout_ms)
+    if config.fair_by is not None:
+        item[n.TYPE] = string(FAIR)
+    if n.VISIBILITY in item or n.TYPE in item:
         item[n.GPK] = string(n.list_key(settings.queue, JobList.READY))
         item[n.GSK] = string(SETTINGS)
     return item

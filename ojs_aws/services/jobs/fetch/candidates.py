@@ -8,7 +8,7 @@ from typing import Final
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
-from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since, tenant_in
+from ojs_aws.domain.jobs.ready_keys import is_fair, limit_of, rank_of, ready_since, tenant_in
 from ojs_aws.domain.queues.state import Message
 from ojs_aws.domain.timestamps import Instant
 
@@ -38,7 +38,7 @@ class Candidate:
     @property
     def rank(self) -> str:
         """Return its priority as a sort key: higher ones first."""
-        return self.sort_key.partition("#")[0]
+        return rank_of(self.sort_key)
 
     @property
     def limit_key(self) -> str:
@@ -72,13 +72,15 @@ class QueueSnapshot:
         """Return whether the head would show a job if it were still ready at its sort key.
 
         The index may be a moment late. So a job of higher priority than the whole head counts as
-        gone only if it has been ready for a while; one of equal priority always does.
+        gone only if it has been ready for a while; one of equal priority always does, unless the
+        queue is fair: there a new job may be the first.
         """
         rows = self.head.jobs
         if not rows or candidate.sort_key >= rows[-1].sort_key:
             return False
         is_urgent = candidate.rank < shown(rows[0]).rank
-        return not is_urgent or now - ready_since(candidate.sort_key) > INDEX_LAG_MS
+        may_be_new = is_urgent or is_fair(candidate.sort_key)
+        return not may_be_new or now - ready_since(candidate.sort_key) > INDEX_LAG_MS
 
     def may_hide(self, candidate: Candidate | None) -> bool:
         """Return whether a job of higher priority may be ready behind the head; None: any job."""

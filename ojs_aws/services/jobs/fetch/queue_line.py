@@ -15,6 +15,9 @@ PAGE_BEYOND: Final = 100
 MAX_PAGES_BEYOND: Final = 3
 """How far is looked behind jobs that limits keep waiting."""
 
+FAIR_DUE: Final = 5
+"""Due jobs of a fair queue that a round makes available first, beyond its messages."""
+
 
 @dataclass(slots=True)
 class QueueLine:
@@ -29,9 +32,11 @@ class QueueLine:
     def first(self, look: QueueSnapshot) -> list[Candidate]:
         """Return the head of the queue, the jobs of held messages and those due, in order."""
         line = {each.id: each for each in look.shown()}
-        waited: list[str] = []
+        waited = [*self._due_of_fair(look, line)]
         for received in self.claims.held:
             message = received.message
+            if message.job_id in waited:
+                continue
             listed = line.get(message.job_id)
             if listed is not None and not listed.waits:
                 continue
@@ -45,6 +50,20 @@ class QueueLine:
         waited += [row.id for row in look.due.jobs if row.priority is None and row.id not in waited]
         line |= {candidate.id: candidate for candidate in self.settled(waited)}
         return sorted(line.values(), key=lambda candidate: candidate.sort_key)
+
+    def _due_of_fair(self, look: QueueSnapshot, line: dict[str, Candidate]) -> Iterator[str]:
+        """Yield the first due jobs of a fair queue, and take them out of the line.
+
+        Virtual starts are behind the clock while there is a backlog. So a due job would stand
+        behind all of it, until it is made available and gets its place.
+        """
+        due = sorted(
+            (each for each in line.values() if look.head.is_fair and each.waits),
+            key=lambda each: each.sort_key,
+        )
+        for each in due[: len(self.claims.held) + FAIR_DUE]:
+            del line[each.id]
+            yield each.id
 
     def turn(self, candidate: Candidate) -> tuple[bool, str, bool, str]:
         """Return a candidate's sort key: its place; after a lost claim, its priority alone.

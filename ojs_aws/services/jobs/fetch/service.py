@@ -221,6 +221,8 @@ class Fetch:
     ) -> ClaimRound:
         received_for_s = self._visibility_s(queue, request)
         self.visibility.learn(queue, head.visibility_timeout_ms)
+        fair_queues = self.changer.fair_queues
+        (fair_queues.add if head.is_fair else fair_queues.discard)(queue)
         options = ClaimOptions(
             queue=queue,
             worker_id=request.worker_id,

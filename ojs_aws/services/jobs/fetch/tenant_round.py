@@ -43,7 +43,10 @@ class TenantRound:
         claims = self.claims
         claims.tries_left += 2 * need
         claims.limiting.is_whole = bool(look.head.limit)
-        line = heapq.merge(self._due(look.due), self._ready(look), key=_sort_key)
+        due = self._due(look.due)
+        if look.head.is_fair:  # they need their places first
+            due = sorted(QueueLine(claims).settled([each.id for each in due]), key=_sort_key)
+        line = heapq.merge(due, self._ready(look), key=_sort_key)
         own = tenant_key(self.tenant)
         for candidate in line:
             refused = claims.limiting.refused

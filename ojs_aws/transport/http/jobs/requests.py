@@ -54,6 +54,13 @@ class SequenceBody(Body):
     on_discard: OnDiscard = OnDiscard.STOP
 
 
+class FairnessBody(Body):
+    """Says whose share of its queue's starts a job uses, and with which weight."""
+
+    key: str | None = None
+    weight: Annotated[float, Field(ge=0.01, le=1000)] | None = None
+
+
 class OptionsBody(Body):
     """Enqueue options; each may stand at the top level of the envelope as well."""
 
@@ -73,6 +80,7 @@ class OptionsBody(Body):
     unique: UniquePolicyBody | None = None
     rate_limit: RateLimitBody | None = None
     sequence: str | SequenceBody | None = None
+    fairness: FairnessBody | None = None
     tags: Annotated[list[str], Field(max_length=rules.MAX_TAGS)] | None = None
     pending: bool | None = None
     result_ttl: Annotated[int, Field(ge=rules.PERMANENT, le=rules.MAX_RESULT_TTL_S)] | None = None

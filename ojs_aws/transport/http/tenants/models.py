@@ -27,6 +27,7 @@ class TenantLimitsBody(Body):
     max_enqueue_rate: RateBody | None = None
     max_queue_depth: Count | None = None
     max_scheduled: Count | None = None
+    fairness_weight: Annotated[float, Field(ge=0.01, le=1000)] | None = None
 
 
 class TenantBody(Body):
@@ -52,6 +53,7 @@ class TenantLimits(TypedDict, total=False):
     max_enqueue_rate: TenantRate
     max_queue_depth: int
     max_scheduled: int
+    fairness_weight: float
 
 
 class TenantSettingsAnswer(TypedDict):

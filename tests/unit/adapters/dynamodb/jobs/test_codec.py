@@ -7,6 +7,7 @@ from typing import Final
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.domain.job import Checkpoint, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.job_policies import (
+    FairShare,
     Limit,
     OnDiscard,
     OnLimit,
@@ -104,6 +105,7 @@ FULL: Final = JobRecord(
         key="order-1", on_discard=OnDiscard.SKIP, position=7, is_blocked=True, checks=True
     ),
     tenant="acme",
+    fairness=FairShare(key="acme", weight=2.5, start=1026),
 )
 """A job with more than any job has at one time: each of its members differs from the usual."""
 

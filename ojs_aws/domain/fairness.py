@@ -1,0 +1,185 @@
+"""Shares the starts of a queue between keys by their weights: start-time fair queueing.
+
+Each job of a fair queue has a virtual start, which is its place in the ready list within its
+priority. A key's next job starts one step behind the one before, and never before what is at the
+head just now. So keys take turns whatever their backlogs are, and an idle key saves nothing up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import FairShare
+from ojs_aws.domain.jobs.ready_keys import rank_of, virtual_start
+from ojs_aws.domain.limits.policies import KEY_FORM, is_key
+from ojs_aws.domain.timestamps import Instant
+
+COST_NS: Final = 1_000
+"""How far one start of weight 1 moves its key on in virtual time (nanoseconds).
+
+So little that virtual time never overtakes the clock: a queue starts fewer than a million jobs a
+second. An empty queue can then take the clock, which is behind nobody's last start.
+"""
+
+LEAST_WEIGHT: Final = 0.01
+MOST_WEIGHT: Final = 1000.0
+
+LEAD_NS: Final = 2_000_000 * COST_NS
+"""How far a key of weight 1 may be ahead of the head: two million jobs that wait.
+
+One that is further ahead was placed by a clock that is ahead, and begins again at the head.
+"""
+
+EMPTY_STEP_MS: Final = 200
+"""An empty list is at the begin of such a span of the clock. So two keys that come at once stand at
+the same place, even if the index shows neither to the other yet."""
+
+MAX_PATH: Final = 128
+_MEMBERS: Final = frozenset({"key", "weight"})
+_WEIGHT: Final = f"a number from {LEAST_WEIGHT} to {MOST_WEIGHT:.0f}"
+_BY: Final = "tenant, or a path into meta such as meta.tenant_id"
+
+
+@dataclass(frozen=True, slots=True)
+class FairKey:
+    """Names a fairness key in one list of ready jobs.
+
+    :ivar line: the queue, or the part of it that the list belongs to.
+    """
+
+    line: str
+    priority: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Says how a key is moved on.
+
+    :ivar at: where the head of its list is in virtual time (nanoseconds).
+    :ivar cost: how far its jobs move it on together.
+    :ivar lead: how far ahead of the head it may be.
+    """
+
+    at: int
+    cost: int
+    lead: int
+
+
+def read_fairness(value: JsonValue) -> FairShare:
+    """Read the ``fairness`` attribute of a job: an object with ``key``, ``weight``, or both.
+
+    :raises InvalidRequestError: something in it is malformed.
+    """
+    if not isinstance(value, dict) or not value:
+        raise invalid("fairness", "an object with key, weight or both", value)
+    if unknown := sorted(value.keys() - _MEMBERS):
+        raise invalid(f"fairness.{unknown[0][:80]}", "key or weight", unknown[0])
+    key = value.get("key")
+    if key is not None and not (isinstance(key, str) and is_key(key)):
+        raise invalid("fairness.key", KEY_FORM, key)
+    weight = value.get("weight")
+    return FairShare(
+        key=key or "", weight=None if weight is None else check_weight(weight, "fairness.weight")
+    )
+
+
+def check_weight(value: JsonValue, field: str) -> float:
+    """Return a weight.
+
+    :raises InvalidRequestError: it is no number, too small or too large.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if isinstance(value, (int, float)) and is_number and LEAST_WEIGHT <= value <= MOST_WEIGHT:
+        return float(value)
+    raise invalid(field, _WEIGHT, value)
+
+
+def check_mode(value: JsonValue, field: str) -> dict[str, JsonValue]:
+    """Return the ``fairness`` setting of a queue: ``by`` says what the jobs' keys are.
+
+    :raises InvalidRequestError: it is no object, or ``by`` is no path.
+    """
+    if not isinstance(value, dict) or value.keys() - {"by"}:
+        raise invalid(field, "an object with by, or {} for the keys that jobs bring", value)
+    if not value:
+        return {}
+    by = value["by"]
+    if not isinstance(by, str) or len(by) > MAX_PATH or not _is_path(by):
+        raise invalid(f"{field}.by", _BY, by)
+    return {"by": by}
+
+
+def _is_path(by: str) -> bool:
+    root, *names = by.split(".")
+    return by == "tenant" or (root == "meta" and bool(names) and all(names))
+
+
+def share_of(
+    job: Job, own: FairShare | None, by: str, tenant: str, tenant_weight: float | None
+) -> FairShare:
+    """Return whose share a job of a fair queue uses, and with which weight.
+
+    :param own: what the job names; it comes before what the queue and the tenant say.
+    :param by: what keys are made of in its queue; empty for nothing.
+    """
+    given = own or FairShare()
+    weight = given.weight or tenant_weight or 1.0
+    return replace(given, key=given.key or _key_by(by, job, tenant), weight=weight)
+
+
+def _key_by(by: str, job: Job, tenant: str) -> str:
+    """Return the key that the queue's setting makes of a job; empty where it has no such value."""
+    if by in {"", "tenant"}:
+        return tenant if by else ""
+    found: JsonValue = job.view(("meta",)).get("meta")
+    for name in by.split(".")[1:]:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    if isinstance(found, bool) or not isinstance(found, (str, int)):
+        return ""
+    text = str(found)
+    if is_key(text) or not text:
+        return text
+    return "sha256-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def cost_ns(weight: float | None) -> int:
+    """Return how far one start of a weight moves its key on (nanoseconds)."""
+    return max(1, round(COST_NS / (weight or 1.0)))
+
+
+def lead_ns(weight: float | None) -> int:
+    """Return how far a key of a weight may be ahead of the head (nanoseconds)."""
+    return LEAD_NS // COST_NS * cost_ns(weight)
+
+
+def empty_ns(now: Instant) -> int:
+    """Return where an empty list is in virtual time (nanoseconds)."""
+    return (now - now % EMPTY_STEP_MS) * 1_000_000
+
+
+def starts_before(job: JobRecord, first_key: str) -> int:
+    """Return how many starts of its key come before a job, by the first sort key of its list."""
+    share = job.fairness
+    if share is None or not share.start or first_key.partition("#")[0] != rank_of(job.ready_key):
+        return 0
+    return max(0, share.start - virtual_start(first_key)) // cost_ns(share.weight)
+
+
+def enters_list(before: JobRecord, after: JobRecord) -> bool:
+    """Return True if a change puts a job into the ready list, or into that of another priority."""
+    if after.state is not JobState.AVAILABLE:
+        return False
+    return before.state is not JobState.AVAILABLE or before.priority != after.priority
+
+
+def placed_at(record: JobRecord, start: int) -> JobRecord:
+    """Return a job with its virtual start; one that names no key shares the empty one."""
+    return replace(record, fairness=replace(record.fairness or FairShare(), start=start))

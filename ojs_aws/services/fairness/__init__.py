@@ -1,0 +1,1 @@
+"""Gives the jobs of fair queues their places."""

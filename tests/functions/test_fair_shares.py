@@ -1,0 +1,43 @@
+"""The benchmark of fair queues, with small numbers: shares, floods, and a key that is alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import fairness
+
+
+def test_shares_follow_the_weights() -> None:
+    """Within 5 percent of them, over a thousand starts."""
+    found = fairness.shares(fairness.WEIGHTS, 1_000)
+    assert found == {
+        key: pytest.approx(weight / 7, rel=0.05) for key, weight in fairness.WEIGHTS.items()
+    }
+
+
+def test_a_key_behind_a_flood_starts_at_once_and_takes_turns() -> None:
+    """The flood came in batches, of which one moves its key on by all its jobs."""
+    order = fairness.behind(12_000, 20)
+    assert order.index("late") <= 2
+    assert order.count("late") == 20
+    assert "late late" not in " ".join(order[2:])
+
+
+def test_a_key_that_is_alone_has_all_starts() -> None:
+    """Nothing is kept for others."""
+    assert fairness.shares({"alone": 1.0}, 300) == {"alone": 1.0}
+
+
+def test_a_light_key_waits_no_longer_for_a_flood() -> None:
+    """In order it waits for all of it."""
+    fair = [wait for _, wait in fairness.waits(is_fair=True, flood=2_000)]
+    plain = [wait for _, wait in fairness.waits(is_fair=False, flood=2_000)]
+    assert max(fair) < 0.1
+    assert max(plain) > 10
+
+
+def test_the_page_and_the_command_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """The shares of the page are those that are printed."""
+    fairness.main(["--starts", "1000", "--flood", "6000"])
+    shown = capsys.readouterr().out
+    assert all(share in shown for share in ("14.", "28.", "57.", "100%"))

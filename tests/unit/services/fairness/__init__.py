@@ -1,0 +1,1 @@
+"""Tests of the places of fair queues."""
