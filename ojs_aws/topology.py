@@ -245,7 +245,7 @@ def queue_name_prefix(prefix: str, separator: str) -> str:
     return prefix + separator if separator == QUEUE_SEPARATOR else prefix
 
 
-def _prefixed(prefix: str, name: str) -> str:
+def _prefix(prefix: str, name: str) -> str:
     """Put a prefix before a name, joined by the old separator unless it ends with the new one."""
     separator = "" if prefix.endswith(QUEUE_SEPARATOR) else OLD_QUEUE_SEPARATOR
     return f"{prefix}{separator}{name}"
@@ -260,7 +260,7 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
     :param prefix: of the deployment: see :func:`queue_name_prefix`.
     :param queue: a valid OJS queue name.
     """
-    name = _prefixed(prefix, queue.replace(".", "_"))
+    name = _prefix(prefix, queue.replace(".", "_"))
     if len(name) <= _SQS_NAME_LIMIT:
         return name
     digest = hashlib.sha256(queue.encode()).hexdigest()[:_HASH_LENGTH]
@@ -282,12 +282,12 @@ def dead_letter_queue_name(prefix: str) -> str:
 
     The capital letters keep it apart from every OJS queue's.
     """
-    return _prefixed(prefix, "UNREADABLE")
+    return _prefix(prefix, "UNREADABLE")
 
 
 def any_queue_name(prefix: str) -> str:
     """Return the pattern of the names of all SQS queues of a deployment, for IAM."""
-    return _prefixed(prefix, "*")
+    return _prefix(prefix, "*")
 
 
 def cron_queue_name(prefix: str) -> str:
@@ -295,4 +295,4 @@ def cron_queue_name(prefix: str) -> str:
 
     The capital letters keep it apart from every OJS queue's.
     """
-    return _prefixed(prefix, "CRON")
+    return _prefix(prefix, "CRON")

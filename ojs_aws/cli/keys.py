@@ -105,7 +105,7 @@ def create(
         bounds = {"queues": queue or (), "types": job_type or ()}
         return issuer.create(name, scope, **bounds, tenant=tenant, lasts_ms=lasts_ms)
 
-    _show_issued(_done(table, endpoint_url, make, as_json=as_json), as_json=as_json)
+    _show_issued(_run(table, endpoint_url, make, as_json=as_json), as_json=as_json)
 
 
 @app.command("list")
@@ -115,7 +115,7 @@ def list_keys(
     as_json: AsJson = False,
 ) -> None:
     """Show the keys, without their secrets."""
-    now, keys = _done(
+    now, keys = _run(
         table,
         endpoint_url,
         lambda issuer: (issuer.clock.now(), list(issuer.list())),
@@ -151,7 +151,7 @@ def rotate(
     """Give a key a new secret and print it. The old secret stays valid for a while."""
     from ojs_aws.domain.timestamps import parse_duration
 
-    issued = _done(
+    issued = _run(
         table, endpoint_url, lambda issuer: issuer.rotate(key_id, parse_duration(grace, "grace"))
     )
     _show_issued(issued, as_json=as_json)
@@ -164,11 +164,11 @@ def revoke(
     endpoint_url: EndpointUrl = None,
 ) -> None:
     """Revoke a key. A gateway's cache accepts it for up to 5 minutes by default."""
-    key = _done(table, endpoint_url, lambda issuer: issuer.revoke(key_id))
+    key = _run(table, endpoint_url, lambda issuer: issuer.revoke(key_id))
     typer.echo(f"Revoked {key.id} ({key.name}).")
 
 
-def _done(
+def _run(
     table: str, endpoint_url: str | None, act: Callable[[KeyIssuer], Any], *, as_json: bool = False
 ) -> Any:
     """Run a function on the deployment's keys.

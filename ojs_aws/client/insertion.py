@@ -73,11 +73,11 @@ class Insertion:
         """
         given: object = jobs  # whatever the annotation says
         if isinstance(given, (Job, str)):
-            raise TypeError(f"Expected several jobs, such as [Job(...)], not {_shown(given)}.")
+            raise TypeError(f"Expected several jobs, such as [Job(...)], not {_describe(given)}.")
         listed = list(jobs)
         for place, job in enumerate(listed):
             if not isinstance(job, Job) and not hasattr(job, "to_job"):
-                raise TypeError(f"Item {place} of the jobs must be a Job, not {_shown(job)}.")
+                raise TypeError(f"Item {place} of the jobs must be a Job, not {_describe(job)}.")
         return [self.prepared(job, (), {}) for job in listed]
 
     async def one(self, job: Job, store: StoreOne) -> EnqueueResult:
@@ -147,7 +147,7 @@ def whole_job(job: Job | AsJob | str, args: Sequence[JsonValue], attributes: Job
     if not isinstance(job, Job):
         to_job = getattr(job, "to_job", None)
         if to_job is None:
-            shown = _shown(job)
+            shown = _describe(job)
             raise TypeError(f"Expected a job type such as 'email.send', or a Job, not {shown}.")
         made: Job = to_job()
         job = made
@@ -156,7 +156,7 @@ def whole_job(job: Job | AsJob | str, args: Sequence[JsonValue], attributes: Job
     return job
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     """Describe what came instead of a job."""
     return f"the string {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
 

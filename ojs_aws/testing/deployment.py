@@ -212,7 +212,7 @@ class Changes:
         if _is_undone(before):
             self.undone[before.queue] -= 1
         image = change.get("NewImage")
-        after = None if image is None else self._written(read_image(image))
+        after = None if image is None else self._keep_image(read_image(image))
         self._objects[key] = after
         if _is_undone(after):
             self.undone[after.queue] += 1
@@ -225,7 +225,7 @@ class Changes:
         elif isinstance(before, CronEntry) and after is None:
             del self.cron[before.name]
 
-    def _written(self, item: object) -> object:
+    def _keep_image(self, item: object) -> object:
         """Keep what an item holds now; jobs with the documents that lie elsewhere."""
         if isinstance(item, JobRecord):
             job = self.deployment.services.stores.store.fill(item)

@@ -117,7 +117,7 @@ BREAKAGES: Final = (
             "announced-though-refused",
             "events that the bus refused count as published",
             "ojs_aws.transport.events.stream_effects:Publication.announce",
-            (("missing = self._refused(events)", "self._refused(events); missing = set()"),),
+            (("missing = self._put_on_bus(events)", "self._put_on_bus(events); missing = set()"),),
         ),
         "stream",
     ),

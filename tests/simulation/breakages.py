@@ -320,7 +320,7 @@ MUTATIONS: Final = (
         (
             (
                 "self.entries.save(entry, claimed)",
-                "self._enqueued(claimed); self.entries.save(entry, claimed)",
+                "self._enqueue(claimed); self.entries.save(entry, claimed)",
             ),
         ),
     ),

@@ -115,7 +115,7 @@ def _who(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
     yield judged("account", is_right, f"{number}, {account.region}", hint, Verdict.BAD)
 
 
-def _reserved(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
+def _check_reserved(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
     """Check that as many executions can be set aside as are planned."""
     reserved = {
         name: _number(properties.get("ReservedConcurrentExecutions"))
@@ -194,7 +194,7 @@ def _names(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
 
 _OF_THE_ACCOUNT: Final[dict[str, Check]] = {
     "account": _who,
-    "reserved executions": _reserved,
+    "reserved executions": _check_reserved,
     "executions": _executions,
     "names": _names,
 }

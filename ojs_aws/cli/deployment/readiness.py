@@ -42,7 +42,7 @@ async def deploy_check(
 
     The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
-    checks: list[Check] = [_transport, _closed, _settings]
+    checks: list[Check] = [_transport, _check_closed, _settings]
     if template:
         found = _template(_read_template(Path(template)))
 
@@ -91,7 +91,7 @@ async def _transport(session: Session) -> list[Finding]:
     return [Finding("transport", verdict, "plain HTTP", "Use the https:// URL of the API.")]
 
 
-async def _closed(session: Session) -> list[Finding]:
+async def _check_closed(session: Session) -> list[Finding]:
     """Check that nobody gets an answer without credentials."""
     from ojs_aws.domain.errors import OjsError
 

@@ -236,7 +236,7 @@ async def _change_chosen(
         return
     ids = [each for part in counts for each in part.succeeded]
     if action == "cancel" and total <= MAX_BY_ID:
-        parts = _cancelled(session, ids)
+        parts = _cancel_counted(session, ids)
     else:
         parts = change(as_of=counts[0].as_of, **chosen)
     done, failed = 0, list[tuple[str, str]]()
@@ -274,7 +274,7 @@ async def _show_some(session: Session, chosen: JobFilter, total: int) -> None:
     session.out.items({}, columns, page.jobs, title=f"\nThey are{more}", nothing="")
 
 
-async def _cancelled(session: Session, ids: list[str]) -> AsyncIterator[JobBulkResult]:
+async def _cancel_counted(session: Session, ids: list[str]) -> AsyncIterator[JobBulkResult]:
     """Cancel counted jobs by their ids: they may have begun another attempt since the count."""
     for first in range(0, len(ids), ID_STEP):
         yield await session.client.jobs.change_named("cancel", ids[first : first + ID_STEP])

@@ -176,13 +176,13 @@ class Staging:
         :raises RuntimeError: an asynchronous client is in use here.
         :raises Exception: whatever a middleware raised.
         """
-        return self._checked(self._sync_client(self._clients_of(job)).prepare(job))
+        return self._check(self._sync_client(self._clients_of(job)).prepare(job))
 
     async def astage(self, job: AnyJob) -> StagedJob:
         """Return the job as it is to be sent; see :meth:`stage`."""
-        return self._checked(await self._client(self._clients_of(job)).prepare(job))
+        return self._check(await self._client(self._clients_of(job)).prepare(job))
 
-    def _checked(self, prepared: PreparedJob) -> StagedJob:
+    def _check(self, prepared: PreparedJob) -> StagedJob:
         """Check the job as the backend would, and make its relative times absolute."""
         job = prepared.job
         if prepared.dropped_by:

@@ -88,14 +88,14 @@ class Commits:
         followed: _Followed | None = session.info.get(_FOLLOWED)
         if followed is None:
             followed = session.info[_FOLLOWED] = _Followed()
-            event.listen(session, "after_commit", self._committed)
-            event.listen(session, "after_transaction_end", self._ended)
+            event.listen(session, "after_commit", self._on_commit)
+            event.listen(session, "after_transaction_end", self._on_end)
         followed.substitute = current_substitute()
         followed.ids.update(job_ids)
         if followed.substitute is not None:
             followed.substitute.waiting.update(job_ids)
 
-    def _committed(self, session: Session) -> None:
+    def _on_commit(self, session: Session) -> None:
         """Act on a commit of the outermost transaction.
 
         SQLAlchemy calls this for the release of a SAVEPOINT, too, which may still be rolled back.
@@ -111,7 +111,7 @@ class Commits:
         else:
             self.wake(bind.engine)
 
-    def _ended(self, session: Session, transaction: SessionTransaction) -> None:
+    def _on_end(self, session: Session, transaction: SessionTransaction) -> None:
         """Forget what did not commit. The end of a SAVEPOINT says nothing: the table knows."""
         if transaction.parent is None:
             self._taken(session)

@@ -61,7 +61,7 @@ def read_failure(error: Mapping[str, Member], attempt: int, now: Instant) -> Fai
         raise _malformed("retryable", "a boolean", retryable)
     extra = {name: member.raw for name, member in error.items() if name not in _OWN}
     if _size(assemble(extra)) > MAX_EXTRA_BYTES:
-        extra = _truncated(extra)
+        extra = _truncate(extra)
     return Failure(
         type=_name(error, "type") or error_class or code or DEFAULT_TYPE,
         code=code,
@@ -96,7 +96,7 @@ def render_failure(failure: Failure) -> RawJson:
     return assemble(members)
 
 
-def _truncated(extra: Mapping[str, RawJson]) -> dict[str, RawJson]:
+def _truncate(extra: Mapping[str, RawJson]) -> dict[str, RawJson]:
     """Keep as many further attributes of a failure as fit, and mark the failure as cut."""
     kept: dict[str, RawJson] = {"truncated": RawJson("true")}
     room = MAX_EXTRA_BYTES - _size(assemble(kept))

@@ -82,7 +82,7 @@ def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
         case JobState.AVAILABLE:
             found = []
         case _:
-            return [_ended(job)]
+            return [_say_end(job)]
     if job.expires_at is not None and job.state is not JobState.ACTIVE:
         text = f"It is discarded unless it begins until {_at(job.expires_at, now)}."
         found.append(Reason(ReasonCode.EXPIRES, text, job.expires_at))
@@ -129,7 +129,7 @@ def _running(job: JobRecord, now: Instant) -> Reason:
     return Reason(ReasonCode.RUNNING, text, held.due_at, data, hint)
 
 
-def _ended(job: JobRecord) -> Reason:
+def _say_end(job: JobRecord) -> Reason:
     """Say how the job ended."""
     if job.state is JobState.COMPLETED:
         return Reason(ReasonCode.COMPLETED, f"It completed with attempt {job.attempt}.")

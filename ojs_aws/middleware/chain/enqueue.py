@@ -202,7 +202,7 @@ class InsertionRun(Run):
         self._stored_ids += [
             result.id for result in results if result.is_enqueued and not result.is_duplicate
         ]
-        return self._noted(results)
+        return self._note_outcomes(results)
 
     def settle(self, layer: Layer, following: Step, result: Any) -> list[EnqueueResult]:
         """Return one outcome for each job that the layer was given."""
@@ -215,7 +215,7 @@ class InsertionRun(Run):
         if following.error is not None:
             self._results = [failed(job, following.error) for job in self.given[following.position]]
         jobs = self.given[following.position - 1]
-        return self._noted(_aligned(jobs, self._results, result, layer.name))
+        return self._note_outcomes(_aligned(jobs, self._results, result, layer.name))
 
     def note_error(self, _layer: Layer, _following: Step, problem: BaseException) -> None:
         """Name the stored jobs in an error that comes after the storing."""
@@ -242,7 +242,7 @@ class InsertionRun(Run):
         """Refuse an id that a job got in place, even one of the other jobs'."""
         check_ids(self._ids, f"Middleware {name!r}")
 
-    def _noted(self, results: list[EnqueueResult]) -> list[EnqueueResult]:
+    def _note_outcomes(self, results: list[EnqueueResult]) -> list[EnqueueResult]:
         """Remember the outcomes of a layer; return a list that the next one may change."""
         self._results = results
         self._ids += [(result.job, result.id) for result in results]

@@ -137,7 +137,7 @@ class Hooks(Members):
         for bound in self.table("insert_begin"):
             if not bound.concerns(job.type):
                 continue
-            changed = await _isolated(bound.call, job)
+            changed = await _call_isolated(bound.call, job)
             check_id(job, job_id, f"Hook {bound.name!r}")
             _check_return(bound.name, "insert_begin", changed, Job)
             if isinstance(changed, Job):
@@ -153,7 +153,7 @@ class Hooks(Members):
         job_id = job.id
         for bound in self.table("insert_end"):
             if bound.concerns(job.type):
-                await _isolated(bound.call, job, error)
+                await _call_isolated(bound.call, job, error)
                 check_id(job, job_id, f"Hook {bound.name!r}")
 
     # ------------------------------------------------------------------ execution
@@ -169,7 +169,7 @@ class Hooks(Members):
         for bound in self.table("work_begin"):
             if bound.concerns(job.type):
                 try:
-                    await _isolated(bound.call, job, ctx)
+                    await _call_isolated(bound.call, job, ctx)
                 except Exception as problem:
                     ctx.note_origin(problem, f"hook:{bound.name}")
                     raise
@@ -183,7 +183,7 @@ class Hooks(Members):
             if not bound.concerns(job.type):
                 continue
             try:
-                changed = await _isolated(bound.call, job, ctx, outcome)
+                changed = await _call_isolated(bound.call, job, ctx, outcome)
                 _check_return(bound.name, "work_end", changed, WorkOutcome)
             except Exception as problem:  # noqa: BLE001 - it is the outcome now
                 ctx.note_origin(problem, f"hook:{bound.name}")
@@ -223,7 +223,7 @@ class Hooks(Members):
     async def periodic_start(self, periodic: Periodic) -> None:
         """Call the hooks before cron first looks for what is due."""
         for bound in self.table("periodic_start"):
-            await _isolated(bound.call, periodic)
+            await _call_isolated(bound.call, periodic)
 
     async def event(self, name: str, event: HookEvent) -> None:
         """Call the hooks of an event of the backend.
@@ -232,7 +232,7 @@ class Hooks(Members):
         """
         for bound in self.table(name):
             if bound.concerns(event.job_type):
-                await _isolated(bound.call, event)
+                await _call_isolated(bound.call, event)
 
     def events(self) -> frozenset[str]:
         """Return the names of the backend's events that have a hook."""
@@ -247,7 +247,7 @@ def _check_return(name: str, method: str, returned: object, kind: type) -> None:
         )
 
 
-async def _isolated(call: Call, *given: object) -> object:
+async def _call_isolated(call: Call, *given: object) -> object:
     """Call a hook so that what it does to context variables stays with it."""
     context = contextvars.copy_context()
     result: object = context.run(call, *given)

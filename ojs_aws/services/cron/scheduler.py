@@ -188,20 +188,20 @@ class CronScheduler:
         """
         if not entry.is_claimed:
             return entry
-        after = self._enqueued(entry)
+        after = self._enqueue(entry)
         self.entries.save(entry, after)
         return after
 
     def _settled(self, claimed: CronEntry) -> CronEntry:
         """Return the entry with this very claim settled, also if others settle it, too."""
-        after = self._enqueued(claimed)
+        after = self._enqueue(claimed)
         try:
             self.entries.save(claimed, after)
         except StaleCronError:
             _logger.info("The claim of cron job %s was settled elsewhere", claimed.name)
         return after
 
-    def _enqueued(self, entry: CronEntry) -> CronEntry:
+    def _enqueue(self, entry: CronEntry) -> CronEntry:
         """Push the job of a claim, and make room for it."""
         claimed = entry.latest
         assert claimed is not None  # noqa: S101 - what is_claimed says

@@ -57,7 +57,7 @@ class Ack:
         leaves = LeftToStream(self.leaves_messages and has_message, self.leaves_listings)
         document = None if result is None else self._kept(job_id, holder, result, now)
         try:
-            before, now = self._completed(job_id, holder, document, now, leaves)
+            before, now = self._complete(job_id, holder, document, now, leaves)
         except StaleJobError as stale:
             job = self.changer.settled(found(stale.current, job_id), now)
             check_holder(job, "acknowledge", holder)
@@ -69,7 +69,7 @@ class Ack:
             self.job_messages.delete_for(before)
         return lifecycle.complete(before, document, now, leaves)
 
-    def _completed(
+    def _complete(
         self,
         job_id: str,
         holder: Holder,

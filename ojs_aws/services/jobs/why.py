@@ -111,7 +111,7 @@ class Why:
         since = now - RECENT_MINUTES * MINUTE_MS
         recent = total(tally for minute, tally in did.items() if minute >= since)
         found = self._paused(job, now, names_others=names_others)
-        found += self._limited(job, now, names_others=names_others)
+        found += self._say_limited(job, now, names_others=names_others)
         workers = self.workers().page("", MAX_WORKERS, now)
         alive = [each for each in workers if state_of(each, now) != STALE]
         serving = [each for each in workers if Selection(queue=job.queue).chooses(each)]
@@ -130,7 +130,7 @@ class Why:
     def _paused(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
         info = self.queues.load(job.queue)
         if info is None or info.paused_at is None:
-            return [] if info is None else _suspended(info, now)
+            return [] if info is None else _say_suspended(info, now)
         actor = read_actor(info.paused_by, info.paused_at) if names_others else None
         whom = f" by {actor}" if actor else ""
         span = span_text(now - info.paused_at)
@@ -141,7 +141,7 @@ class Why:
         hint = f"ojs-aws queues resume {job.queue}"
         return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data, hint=hint)]
 
-    def _limited(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
+    def _say_limited(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
         """Say which limit the job would exceed: its own, its queue's, or its type's."""
         own = [job.limit.key] if job.limit is not None else []
         scopes = [queue_key(job.queue), type_key(job.type), type_key(job.type, job.queue)]
@@ -257,7 +257,7 @@ class Why:
         return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data, hint)]
 
 
-def _suspended(info: QueueInfo, now: Instant) -> list[Reason]:
+def _say_suspended(info: QueueInfo, now: Instant) -> list[Reason]:
     """Say which bindings of the queue are suspended, and why."""
     return [
         Reason(

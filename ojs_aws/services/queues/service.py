@@ -240,10 +240,10 @@ class Queues:
             return missing
         room = MOST_PER_JOB * ready - there.total
         if missing > 0 and room < missing:
-            room += self._covered(name, now)
+            room += self._count_messages(name, now)
         return min(missing, room)
 
-    def _covered(self, name: str, now: Instant) -> int:
+    def _count_messages(self, name: str, now: Instant) -> int:
         """Count the messages of waiting jobs, up to a maximum."""
         covered, cursor = 0, ""
         until = Instant(now + MAX_HIDE_S * 1000)

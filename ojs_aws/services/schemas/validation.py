@@ -96,7 +96,7 @@ class SchemaValidation:
         from ojs_aws.middleware.builtin.validation.keywords import OutOfTimeError, Work
 
         try:
-            with self._measured(checks) as left_s:
+            with self._measure(checks) as left_s:
                 work = Work(MAX_STEPS, left_s)
                 errors, has_more = schema.errors(job.get("args", []), MAX_ERRORS, work)
         except OutOfTimeError:
@@ -121,7 +121,7 @@ class SchemaValidation:
         )
 
     @contextmanager
-    def _measured(self, checks: SchemaChecks) -> Iterator[Callable[[], float]]:
+    def _measure(self, checks: SchemaChecks) -> Iterator[Callable[[], float]]:
         """Count the processor time of a block; yield what returns how much is left."""
         begun, left_s = self._processor_s(), checks.left_s
         try:
@@ -171,7 +171,7 @@ class SchemaValidation:
             compile_registered,
         )
 
-        with self._measured(checks):
+        with self._measure(checks):
             document = decode(entry.schema)
             if not isinstance(document, dict):
                 return None

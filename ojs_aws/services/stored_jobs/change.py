@@ -114,7 +114,7 @@ class JobChanger:
             settled = None
             try:
                 if job is not None:
-                    settled = self._listed(self.settled(job, now), now)
+                    settled = self._list_when_due(self.settled(job, now), now)
             except NotFoundError:
                 pass
             except Exception as problem:  # noqa: BLE001 - one job must not stop the others
@@ -122,7 +122,7 @@ class JobChanger:
                 continue
             yield job_id, settled
 
-    def _listed(self, job: JobRecord, now: Instant) -> JobRecord:
+    def _list_when_due(self, job: JobRecord, now: Instant) -> JobRecord:
         """Move the row of a job that the waiting list shows as due before it is.
 
         Heartbeats leave the row where it was; if the worker then falls silent, the row would stand

@@ -84,8 +84,8 @@ class Findings:
         totals = self.statistics.totals(sees=lambda queue: sees is None or sees(queue, None))
         now = totals.computed_at
         checks: dict[str, str] = {}
-        found = _paused(totals, now)
-        found += _suspended(totals, now)
+        found = _say_paused(totals, now)
+        found += _say_suspended(totals, now)
         found += self._growing(totals, sees)
         found += self._old_jobs(totals, sees, now, checks)
         failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
@@ -227,7 +227,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def _paused(totals: Totals, now: Instant) -> list[Finding]:
+def _say_paused(totals: Totals, now: Instant) -> list[Finding]:
     """Say which queues are paused, those paused longest first; of many, the first ones."""
     longest = sorted(totals.paused.items(), key=lambda each: (each[1], each[0]))
     return [
@@ -242,7 +242,7 @@ def _paused(totals: Totals, now: Instant) -> list[Finding]:
     ]
 
 
-def _suspended(totals: Totals, now: Instant) -> list[Finding]:
+def _say_suspended(totals: Totals, now: Instant) -> list[Finding]:
     """Say to which functions nothing is dispatched, and why; of many, the first ones."""
     each_of = [
         (queue, name, each)

@@ -161,7 +161,7 @@ class Heartbeat:
         if worker is None or caller.is_bound:  # bounds need what only the job says
             jobs = self._loaded(job_ids)
         else:
-            jobs = self._refused(worker, job_ids, visibility_timeout_ms, attempts, result)
+            jobs = self._extend_blindly(worker, job_ids, visibility_timeout_ms, attempts, result)
         for job_id, job in jobs.items():
             holder = Holder(worker_id, attempts.get(job_id, ANY_ATTEMPT))
             is_seen = job is not None and caller.view.shows_job(job)
@@ -218,7 +218,7 @@ class Heartbeat:
         self.draining.note(worker)
         return worker
 
-    def _refused(
+    def _extend_blindly(
         self,
         worker: WorkerInfo,
         job_ids: Sequence[str],

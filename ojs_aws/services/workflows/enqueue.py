@@ -30,7 +30,7 @@ def check_jobs(definition: Definition, push: Push) -> dict[int, Members]:
     checked: dict[int, Members] = {}
     for index, job in definition.jobs.items():
         try:
-            _checked(push, job)
+            _check(push, job)
             checked[index] = _members(job)
         except InvalidRequestError as problem:
             field = problem.details.get("field")
@@ -80,10 +80,10 @@ def pass_middleware(
 
     def check(final: Job) -> None:
         if _members(final) != known[index_of[final.id]]:
-            _checked(push, final)
+            _check(push, final)
 
     paths = {job.id: definition.paths[index_of[job.id]] for job in jobs}
-    run_in_loop(_passed(push, jobs, paths, check, store))
+    run_in_loop(_pass_through(push, jobs, paths, check, store))
 
 
 def _check_complete(definition: Definition, kept: set[int]) -> None:
@@ -96,7 +96,7 @@ def _check_complete(definition: Definition, kept: set[int]) -> None:
         )
 
 
-def _checked(push: Push, job: Job) -> None:
+def _check(push: Push, job: Job) -> None:
     """Refuse what PUSH would refuse, a unique policy, and a sequence.
 
     :raises InvalidRequestError: a job of a workflow must run, whatever other jobs there are.
@@ -122,7 +122,7 @@ def _at(path: str) -> Iterator[None]:
         raise
 
 
-async def _passed(
+async def _pass_through(
     push: Push,
     jobs: Sequence[Job],
     paths: Mapping[str, str],

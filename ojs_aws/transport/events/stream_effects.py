@@ -96,7 +96,7 @@ class Publication:
         missing = {event.id for event in events}
         trouble: Trouble | None = None
         if time.has():
-            missing = self._refused(events)
+            missing = self._put_on_bus(events)
             announced.update(event.id for event in events if event.id not in missing)
             kinds = {event.type for event in events if event.id in missing}
             alike = [e for change in changes for e in change.events if e.type in kinds]
@@ -106,7 +106,7 @@ class Publication:
             if any(event.id in missing for event in change.events):
                 failed[change.number] = trouble
 
-    def _refused(self, events: Sequence[Event]) -> set[str]:
+    def _put_on_bus(self, events: Sequence[Event]) -> set[str]:
         """Put events on the bus; return the ids of those that it did not take."""
         try:
             missing = set(self._announce(events))

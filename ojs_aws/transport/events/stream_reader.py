@@ -217,7 +217,7 @@ class StreamReader:
         :raises Exception: what the consumer raised; Lambda then halves the batch.
         """
         try:
-            outcome = self._handled(records, time, use)
+            outcome = self._handle(records, time, use)
         except Exception:
             self._pause(time)
             raise
@@ -225,7 +225,7 @@ class StreamReader:
             self._pause(time)
         return outcome
 
-    def _handled(
+    def _handle(
         self, records: Sequence[Record], time: InvocationTime, use: BatchUse
     ) -> BatchOutcome:
         """Handle a batch; write down before that a suspicious record is tried."""

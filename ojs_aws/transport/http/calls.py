@@ -109,7 +109,7 @@ Note: TypeAlias = Callable[[Mapping[str, str]], None]
 _EMPTY: Final[Mapping[str, Member]] = {}
 
 
-def _noted(_: Mapping[str, str]) -> None:
+def _ignore(_: Mapping[str, str]) -> None:
     """Ignore what a request is about."""
 
 
@@ -166,7 +166,7 @@ class Call:
     server: Server
     request: Request
     path: Mapping[str, str] = field(default_factory=dict)
-    note: Note = _noted
+    note: Note = _ignore
 
     @property
     def backend(self) -> Backend:

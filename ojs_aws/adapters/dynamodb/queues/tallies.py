@@ -53,7 +53,7 @@ class Tallies(InTable):
         """
         for _ in range(TRIES):
             try:
-                adding = self._kept(_adding(minute, tally, token, lag), minute)
+                adding = self._expire(_adding(minute, tally, token, lag), minute)
                 self.update_item(self.of.key(queue), adding)
             except ConditionFailedError as failed:
                 old = t.read_totals(failed.item)
@@ -64,7 +64,7 @@ class Tallies(InTable):
             if old.minute is not None and old.minute > minute:
                 return self._add_late(queue, minute, tally, token, lag)
             self._keep_minute(queue, old)
-            beginning = self._kept(_beginning(old, minute, tally, token, lag), minute)
+            beginning = self._expire(_beginning(old, minute, tally, token, lag), minute)
             if self.try_update(self.of.key(queue), beginning):
                 return True
         raise BackendUnavailableError("Others count the same queue.", hint="Repeat the request.")
@@ -188,7 +188,7 @@ class Tallies(InTable):
         values = {"pk": string(partition), "first": string(first), "last": string(last)}
         return self.items("#pk = :pk AND #sk BETWEEN :first AND :last", values)
 
-    def _kept(self, update: Update, minute: Instant) -> Update:
+    def _expire(self, update: Update, minute: Instant) -> Update:
         """Let DynamoDB remove totals that do not change any more, where they are not for ever."""
         if self.of.kept_s is not None:
             update.set(n.TTL, number(minute // 1000 + self.of.kept_s))

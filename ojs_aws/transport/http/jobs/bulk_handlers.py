@@ -85,18 +85,16 @@ def bulk_reprioritise_jobs(call: Call) -> Answer[models.JobBulkAnswer]:
     given = call.values().get("priority")
     if given is None:
         raise invalid("priority", "an integer from -100 to 100", given)
-    return _changed(
-        call, "reprioritise", partial(call.backend.bulk.priority, check_priority(given))
-    )
+    return _change(call, "reprioritise", partial(call.backend.bulk.priority, check_priority(given)))
 
 
 def _bulk(call: Call, action: BulkAction) -> Answer[models.JobBulkAnswer]:
     if "job_ids" in call.values():
         return _changed_named(call, action)
-    return _changed(call, action, partial(call.backend.bulk.by_filter, action))
+    return _change(call, action, partial(call.backend.bulk.by_filter, action))
 
 
-def _changed(
+def _change(
     call: Call, action: BulkAction | Literal["reprioritise"], change: Callable[..., BulkReport]
 ) -> Answer[models.JobBulkAnswer]:
     """Let a service change the jobs that the body's filter finds, and say what became of each."""

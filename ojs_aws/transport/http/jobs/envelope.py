@@ -163,20 +163,20 @@ def _hoisted(flat: Members, options: Mapping[str, Member]) -> Members:
     added: Members = {}
     for name, member in named.items():
         if name == "meta" and "meta" in flat:
-            added["meta"] = _joined(flat["meta"], member)
+            added["meta"] = _join(flat["meta"], member)
         elif name not in flat and name in ENVELOPE_OPTIONS:
             added[name] = member
     if attempts is not None and attempts.value is not None:
         given = added.get("retry") or flat.get("retry")
         own = Member(assemble({"max_attempts": attempts.raw}), {"max_attempts": attempts.value})
-        added["retry"] = own if given is None else _joined(given, own)
+        added["retry"] = own if given is None else _join(given, own)
     unknown = {name: member for name, member in named.items() if name not in ENVELOPE_OPTIONS}
     if unknown:
         added["options"] = _object(unknown)
     return added
 
 
-def _joined(first: Member, second: Member) -> Member:
+def _join(first: Member, second: Member) -> Member:
     """Join two objects; the first outweighs the second. Without objects, return the first."""
     if not isinstance(first.value, dict) or not isinstance(second.value, dict):
         return first
