@@ -1,8 +1,8 @@
 """Names the errors of AWS's clients without loading botocore.
 
 A real client has loaded botocore before it can raise anything. The clients of
-:mod:`ojs_aws.memory_aws` raise :class:`AwsError`, which has the same form. So who only uses those
-never loads botocore.
+:mod:`ojs_aws.memory_aws` raise :class:`AwsError`, which has the same form. So a process that uses
+only the AWS in memory never loads botocore.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 Errors: TypeAlias = tuple[type[Exception], ...]
-"""What ``except`` takes."""
+"""Classes of errors, as ``except`` takes them."""
 
 _BOTOCORE: Final = "botocore.exceptions"
 
@@ -33,7 +33,7 @@ class AwsError(Exception):
 
 
 def refusals() -> Errors:
-    """Return the classes of errors that have an answer of AWS in them."""
+    """Return the classes of errors that carry an answer of AWS."""
     return (AwsError, *_of_botocore("ClientError"))
 
 
@@ -43,7 +43,7 @@ def failures() -> Errors:
 
 
 def unsent() -> Errors:
-    """Return the classes of errors of calls that never left this machine."""
+    """Return the classes of errors that mean that the call never left this machine."""
     return _of_botocore("EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError")
 
 
@@ -60,6 +60,6 @@ def error_code(problem: Exception) -> str:
 
 
 def _of_botocore(*names: str) -> Errors:
-    """Return error classes of botocore, as far as it is loaded."""
+    """Return classes of botocore, or none if it is not loaded."""
     module = sys.modules.get(_BOTOCORE)
     return () if module is None else tuple(getattr(module, name) for name in names)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from ojs_aws.domain.job_policies import NO_RETENTION, FairShare, Limit, Retention, SequencePlace
+from ojs_aws.domain.job_policies import NO_RETENTION, CheckedAttributes, Retention
 from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_sort_key
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant
 
 
@@ -159,41 +158,6 @@ class Replay:
     count: int
     at: Instant
     rule: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedAttributes:
-    """Holds what the system decides on, as the checked envelope and the job's record both have it.
-
-    A field added here is copied from the envelope into the record.
-
-    :ivar retry_document: the client's or its queue's retry object, or None for the default policy.
-    :ivar is_retry_queues: the retry object is its queue's; the client sent none.
-    :ivar visibility_timeout_ms: the job's own reservation length in milliseconds, if it has one.
-    :ivar limit: the job's own limit on how it begins, if it has one.
-    :ivar result_ttl_s: seconds to keep its outcome: 0 for none, -1 for ever, None: as the job.
-    :ivar result_limit_bytes: its own limit on the size of its result.
-    :ivar tenant: whose it is; empty for the default tenant.
-    :ivar sequence: its place among the jobs that run one after another, if it is one of such.
-    :ivar fairness: whose share of its queue it uses, where the queue or the job says so.
-    """
-
-    id: str
-    type: str
-    queue: str
-    priority: int
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    retry_document: RawJson | None = None
-    is_retry_queues: bool = False
-    visibility_timeout_ms: int | None = None
-    scheduled_at: Instant | None = None
-    expires_at: Instant | None = None
-    limit: Limit | None = None
-    result_ttl_s: int | None = None
-    result_limit_bytes: int | None = None
-    tenant: str = ""
-    sequence: SequencePlace | None = None
-    fairness: FairShare | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

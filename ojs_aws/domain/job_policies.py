@@ -1,13 +1,18 @@
-"""Holds policies of jobs: how many of a key may begin, in which order, and how long they stay."""
+"""Holds policies of jobs, and the attributes that a checked envelope and the job's record share.
+
+Policies say how many jobs of a key may begin, in which order jobs run, and how long they stay.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.timestamps import format_duration
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.retry import RetryPolicy
+from ojs_aws.domain.timestamps import Instant, format_duration
 
 
 class OnLimit(StrEnum):
@@ -123,3 +128,38 @@ class SequencePlace:
     position: int = 0
     is_blocked: bool = False
     checks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedAttributes:
+    """Holds what the system decides on, as the checked envelope and the job's record both have it.
+
+    A field added here is copied from the envelope into the record.
+
+    :ivar retry_document: the client's or its queue's retry object, or None for the default policy.
+    :ivar is_retry_queues: the retry object is its queue's; the client sent none.
+    :ivar visibility_timeout_ms: the job's own reservation length in milliseconds, if it has one.
+    :ivar limit: the job's own limit on how it begins, if it has one.
+    :ivar result_ttl_s: seconds to keep its outcome: 0 for none, -1 for ever, None: as the job.
+    :ivar result_limit_bytes: its own limit on the size of its result.
+    :ivar tenant: whose it is; empty for the default tenant.
+    :ivar sequence: its place among the jobs that run one after another, if it is one of such.
+    :ivar fairness: whose share of its queue it uses, where the queue or the job says so.
+    """
+
+    id: str
+    type: str
+    queue: str
+    priority: int
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry_document: RawJson | None = None
+    is_retry_queues: bool = False
+    visibility_timeout_ms: int | None = None
+    scheduled_at: Instant | None = None
+    expires_at: Instant | None = None
+    limit: Limit | None = None
+    result_ttl_s: int | None = None
+    result_limit_bytes: int | None = None
+    tenant: str = ""
+    sequence: SequencePlace | None = None
+    fairness: FairShare | None = None

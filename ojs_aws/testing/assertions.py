@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class HasId(Protocol):
-    """Declares what refers to a job: the job itself, a handle of it, or a result of enqueueing."""
+    """Declares an object with the id of a job: the job, a handle, or a result of enqueueing."""
 
     @property
     def id(self) -> str:
@@ -66,7 +66,7 @@ def criteria_of(
 ) -> Criteria:
     """Return the criteria that a caller gave.
 
-    :raises TypeError: there is no such criterion, or ``count`` is no number.
+    :raises TypeError: a criterion is unknown, or ``count`` is no number.
     :raises ValueError: there is no such state.
     """
     attributes = dict(given)
@@ -85,7 +85,7 @@ def criteria_of(
 
 
 class Assertions(ABC):
-    """Asserts which jobs a test enqueued. What fails is an ``AssertionError``."""
+    """Asserts which jobs a test enqueued; raises ``AssertionError`` if it was otherwise."""
 
     @abstractmethod
     def _jobs(self) -> list[EnqueuedJob[Any]]:
@@ -103,9 +103,10 @@ class Assertions(ABC):
         check: Check | None = None,
         nothing: str = "Nothing was enqueued.",
     ) -> list[EnqueuedJob[Any]]:
-        """Return the jobs that are meant.
+        """Return the jobs that match the criteria; fail if there are none, or another number.
 
-        :param check: returns in what else a job differs.
+        :param check: returns further differences between a job and the criteria.
+        :param nothing: the sentence for a test that enqueued no jobs at all.
         """
         __tracebackhide__ = True
         criteria, count = criteria_of(kind, given, check), given.get("count")
@@ -126,7 +127,7 @@ class Assertions(ABC):
         given: Mapping[str, Any],
         check: Check | None = None,
     ) -> None:
-        """Fail if there is a job that is meant."""
+        """Fail if a job matches the criteria."""
         __tracebackhide__ = True
         criteria = criteria_of(kind, given, check)
         matching = [job for job in self._jobs() if not criteria.differences(job)]
@@ -157,8 +158,8 @@ class Assertions(ABC):
             ``unittest.mock`` stands for any value.
         :param criteria: see :class:`JobCriteria`; ``count`` is how many there must be.
         :returns: the jobs that match, in the order in which they were enqueued.
-        :raises AssertionError: there is none, or another number; the message has the nearest ones,
-            and in what they differ.
+        :raises AssertionError: no job matches, or another number of jobs; the message shows the
+            most similar jobs, and how they differ.
         """
         __tracebackhide__ = True
         return self._assert("was enqueued", kind, criteria)

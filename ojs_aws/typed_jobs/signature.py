@@ -21,7 +21,7 @@ UNKNOWN: Final = object()
 CONTEXTS: Final = (JobContext, SyncJobContext)
 
 _RECURSIVE: Final = {"JsonValue": Any}
-"""Types that contain themselves, which cannot be written out: what they say is known."""
+"""Types that contain themselves, which cannot be resolved; any value is accepted for them."""
 
 _PLACED: Final = {
     inspect.Parameter.POSITIONAL_ONLY,
@@ -33,8 +33,8 @@ _PLACED: Final = {
 class Parameter:
     """Describes one argument of a job.
 
-    :ivar default: what the function takes where it is left out, or ``NO_DEFAULT``.
-    :ivar is_placed_only: it cannot be given by its name.
+    :ivar default: the value if the argument is left out, or ``NO_DEFAULT``.
+    :ivar is_placed_only: the argument cannot be given by its name.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Parameter:
 class JobSignature:
     """Holds the parameters of a job's function, without the context.
 
-    :ivar placed: those that have a place among the arguments on the wire.
-    :ivar named: the keyword-only ones, which go together as one object behind the others.
+    :ivar placed: the positional ones, each with a position among the arguments on the wire.
+    :ivar named: the keyword-only ones, which the wire has as one object behind the others.
     :ivar rest: the name of ``*args``, or empty.
     """
 
@@ -91,9 +91,9 @@ class JobSignature:
             ) from None
 
     def known_type(self, name: str) -> Any:
-        """Return the type of a parameter as far as it is known by now; else UNKNOWN.
+        """Return the type of a parameter, or UNKNOWN if a name in it is not defined yet.
 
-        One without an annotation has the type Any.
+        A parameter without an annotation has the type Any.
         """
         written = self.signature.parameters[name].annotation
         if written is NO_DEFAULT:
@@ -108,9 +108,9 @@ class JobSignature:
             return UNKNOWN
 
     def check_context(self) -> None:
-        """Check that the context is where the flag ``context`` says.
+        """Check that the first parameter, and no other, is the context if ``context`` is set.
 
-        :raises RegistrationError: the flag and the annotations disagree.
+        :raises RegistrationError: the flag ``context`` and the annotations disagree.
         """
         parameters = list(self.signature.parameters)
         for position, name in enumerate(parameters):
@@ -123,7 +123,7 @@ class JobSignature:
     def check_kind(self, kind: object) -> None:
         """Check the type of the context.
 
-        :raises RegistrationError: another type than this kind of function gets.
+        :raises RegistrationError: a function of this kind gets a context of another type.
         """
         expected = JobContext if self.is_async else SyncJobContext
         if kind in (expected, Any, object, UNKNOWN):  # not all types have a hash
@@ -145,7 +145,7 @@ class JobSignature:
 def read_signature(function: Callable[..., Any], *, has_context: bool) -> JobSignature:
     """Return the parameters of a function that is to be a job.
 
-    :raises RegistrationError: arguments on the wire cannot have these parameters.
+    :raises RegistrationError: the wire cannot carry arguments for these parameters.
     """
     if not inspect.isroutine(function):
         shown = type(function).__name__
@@ -181,7 +181,7 @@ def _parameter(given: inspect.Parameter) -> Parameter:
 
 
 def _check_kinds(name: str, parameters: Sequence[inspect.Parameter]) -> None:
-    """Refuse parameters that have no place on the wire."""
+    """Refuse parameters that the wire cannot carry."""
     kinds = {each.kind for each in parameters}
     if inspect.Parameter.VAR_KEYWORD in kinds:
         raise RegistrationError(f"{name} takes **keywords: a job names each of its arguments.")
@@ -193,7 +193,7 @@ def _check_kinds(name: str, parameters: Sequence[inspect.Parameter]) -> None:
 
 
 def _check_early(read: JobSignature) -> None:
-    """Refuse a misplaced context at once, also where other types are not defined yet."""
+    """Refuse a misplaced context at once, even if other types are not defined yet."""
     names = {kind.__name__ for kind in CONTEXTS}
     for position, each in enumerate(read.signature.parameters.values()):
         kind = each.annotation

@@ -1,4 +1,4 @@
-"""Holds what both kinds of worker share: handlers, the execution chain, and the queues."""
+"""Implements what both kinds of worker share: handlers, the execution chain, and the queues."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class BaseWorker:
         """Describe the worker.
 
         :param jobs: the typed jobs that it runs, also those that are declared later.
-        :param queues: default: those that the typed jobs name, else ``default``.
+        :param queues: to serve; by default those that the typed jobs name, else ``default``.
         :param hooks: called before and after each execution, and with each metric.
         :param middleware: the chain, or its middleware; the default chain logs, counts, reports
             errors and enforces the job's timeout. An empty list switches middleware off.
         :param missing_handler_wait_s: seconds that a job waits for another worker if this one has
             no handler for its type; 0 discards it at once.
-        :raises ValueError: no queue, a name that no queue can have, or a negative wait.
-        :raises TypeError: the jobs are no :class:`~ojs_aws.Jobs`.
+        :raises ValueError: there is no queue, a queue's name is invalid, or the wait is negative.
+        :raises TypeError: ``jobs`` is no :class:`~ojs_aws.Jobs`.
         """
         self.jobs = _jobs_of(jobs, type(self).__name__)
         self.job = self.jobs.job
@@ -102,10 +102,10 @@ class BaseWorker:
         self._hooks = hooks
 
     def handler(self, job_type: str, *, versions: str = ANY) -> Callable[[H], H]:
-        """Register the decorated function for a job type; it stays as it is.
+        """Register the decorated function for a job type, and return it unchanged.
 
-        It may be synchronous (it then runs in a thread) or asynchronous. It gets the context and
-        then the job's arguments; what it returns is the job's result.
+        The function may be synchronous (it then runs in a thread) or asynchronous. It gets the
+        context and then the job's arguments; its return value is the job's result.
 
         Example::
 
@@ -138,11 +138,11 @@ class BaseWorker:
         :param timeout_s: seconds that the endpoint has for a job; by default 30.
         :param signing_secret: the name of the secret, or variable, that signs requests; it may
             hold two keys, separated by a comma, while one replaces the other.
-        :param report_url: of the API: then the endpoint may answer 202, and report later with the
-            token that the delivery brings. The API must know the secret.
-        :param report_within_s: seconds that such a job has until its first report.
-        :raises ValueError: no usable URL, or no positive timeout.
-        :raises RegistrationError: a pattern that has a handler, or the worker has started.
+        :param report_url: the URL of the API. With it the endpoint may answer 202, and report
+            later with the token in the delivery. The API must know the secret, too.
+        :param report_within_s: seconds until the first report on such a job must come.
+        :raises ValueError: a URL is not usable, or the timeout is not positive.
+        :raises RegistrationError: a pattern has a handler already, or the worker has started.
         """
         from ojs_aws.worker.delivery.handlers import deliver_to  # most workers run jobs themselves
         from ojs_aws.worker.delivery.late_reports import LateReports

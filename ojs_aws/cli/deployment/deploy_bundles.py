@@ -1,4 +1,4 @@
-"""Makes the zip files of a deployment's functions, or takes those that are there."""
+"""Makes the zip files of a deployment's functions, or finds those that exist already."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 _S3: Final = "s3://"
 _STORE: Final = Path("build/lambda")
-"""Where bundles are kept, by what is in them."""
+"""The folder of bundles; their names say what is in them."""
 
 
 def code_of(bundles: str, target: Target, stacks: Stacks, bucket: str) -> tuple[str, str]:
-    """Return bucket and key of the functions' zip; it is made and uploaded, where it is not there.
+    """Return bucket and key of the functions' zip, after making and uploading it if necessary.
 
-    :param bundles: a folder or ``s3://`` prefix with the zip; empty: pip makes it.
-    :raises BackendError: it cannot be made, read or uploaded.
+    :param bundles: a folder or ``s3://`` prefix that has the zip; empty: pip makes it.
+    :raises BackendError: the zip cannot be made, read or uploaded.
     """
     from ojs_aws.cdk.bundle_store import zip_name
 
@@ -40,27 +40,27 @@ def code_of(bundles: str, target: Target, stacks: Stacks, bucket: str) -> tuple[
 
 
 def made_bundle(target: Target, folder: Path = _STORE) -> Path:
-    """Return the functions' zip, which pip and the lock files of this package make.
+    """Make the functions' zip with pip and the lock files of this package; return its path.
 
     :raises BackendError: a package cannot be installed for the target.
     """
     from ojs_aws.cdk.bundle import backend_bundle
     from ojs_aws.cdk.bundle_store import zip_name
 
-    return _made(backend_bundle(target), folder, zip_name(target.machine, target.python))
+    return _make(backend_bundle(target), folder, zip_name(target.machine, target.python))
 
 
 def made_worker(code: Path, target: Target) -> Path:
-    """Return the zip of a Lambda worker: its folder, its packages, and this package.
+    """Make the zip of a Lambda worker: its folder, its packages, and this package.
 
     :raises BackendError: there is no such folder, or a package cannot be installed.
     """
     from ojs_aws.cdk.bundle import Bundle
 
-    return _made(Bundle(target=target, code_dir=code), _STORE, "worker.zip")
+    return _make(Bundle(target=target, code_dir=code), _STORE, "worker.zip")
 
 
-def _made(bundle: Bundle, folder: Path, name: str) -> Path:
+def _make(bundle: Bundle, folder: Path, name: str) -> Path:
     from ojs_aws.cdk.bundle import BundlingError, build
     from ojs_aws.cdk.bundle_store import write_zip
 

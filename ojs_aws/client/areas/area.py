@@ -1,4 +1,4 @@
-"""What the areas of the client have in common: they ask for operations of the route table."""
+"""Sends requests for operations of the route table: what all areas of the client share."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ojs_aws.domain.json_text import RawJson
 
 PAGE: Texts = {"limit": "200"}
-"""The most that a page of a list may hold, where all pages are read."""
+"""The largest page of a list, for reading all pages."""
 
 
 class Area:
-    """Sends the requests of an area of the client, for its typed methods."""
+    """Is the base of the areas, whose typed methods send their requests through it."""
 
     def __init__(self, transport: Transport, timer: Timer) -> None:
         """Use the client's transport, and wait by its timer."""
@@ -45,12 +45,12 @@ class Area:
         repeatable: bool | None = None,
         **path: str,
     ) -> Answer:
-        """Ask for an operation, and raise the error that it answers with.
+        """Send a request for an operation; raise the error if the answer is one.
 
         :param query: parameters of the query; empty ones are not sent.
         :param repeatable: as :class:`RouteRequest` has it.
         :param path: the parameters of its path.
-        :raises OjsError: as answered.
+        :raises OjsError: the answer is this error.
         """
         request = RouteRequest(
             operation=operation, path=path, query=query, body=body, repeatable=repeatable
@@ -62,7 +62,7 @@ class Area:
     ) -> list[dict[str, JsonValue]]:
         """Read all pages of a list.
 
-        :param names: of the member that holds the items; backends differ.
+        :param names: of the member that holds the items; backends use different ones.
         """
         found: list[dict[str, JsonValue]] = []
         cursor = ""
@@ -76,7 +76,7 @@ class Area:
     async def _parts(
         self, operation: str, body: Mapping[str, JsonValue]
     ) -> AsyncIterator[Mapping[str, JsonValue]]:
-        """Ask for a change part by part, until an answer says that it is over."""
+        """Request a change part by part, until an answer has no cursor; yield each answer."""
         cursor = ""
         while True:
             values = (await self._ask(operation, body={**body, **given(cursor=cursor)})).values
@@ -97,10 +97,10 @@ def moment_text(moment: datetime | None) -> str:
 
 
 def filter_texts(kind: type, chosen: Mapping[str, object]) -> dict[str, str]:
-    """Return a filter as texts: instants as RFC 3339, several texts with commas between.
+    """Return a filter as texts: instants as RFC 3339, several texts joined by commas.
 
     :param kind: the TypedDict that declares the filter.
-    :raises TypeError: it declares no such member.
+    :raises TypeError: ``kind`` does not declare a member of the filter.
     """
     if unknown := sorted(chosen.keys() - kind.__annotations__.keys()):
         raise TypeError(f"there is no filter {unknown[0]!r}")

@@ -33,19 +33,19 @@ _STAGING: Final = Staging(clients=CLIENTS)
 
 
 class RelayDatabase:
-    """Is a database of the setting ``DATABASES``, for a relay; each statement commits by itself.
+    """Gives a relay a database of the setting ``DATABASES``; each statement commits by itself.
 
-    The connection is the relay's own, and of no pool: its lock ends with it.
+    The relay has a connection of its own, outside of any pool, so its lock ends with it.
 
     :ivar dialect: ``postgresql`` or ``sqlite``.
-    :ivar path: of the file of SQLite; empty in memory, and for PostgreSQL.
+    :ivar path: of SQLite's file; empty for a database in memory, and for PostgreSQL.
     :ivar connection_number: counts the connections; 0 while none is open.
     """
 
     def __init__(self, alias: str) -> None:
         """Use a connection like those of an alias, opened with the first statement.
 
-        :raises ValueError: neither PostgreSQL nor SQLite.
+        :raises ValueError: the database is neither PostgreSQL nor SQLite.
         """
         self.dialect = str(connections[alias].vendor)
         if self.dialect not in {POSTGRESQL, SQLITE}:
@@ -87,7 +87,7 @@ class RelayDatabase:
     def _opened(self) -> Any:
         if self._connection is None:
             made = connections[self._alias].copy()
-            made.inc_thread_sharing()  # whoever ends a relay closes this
+            made.inc_thread_sharing()  # another thread may end the relay, and closes this
             made.settings_dict.update(_for_relay(made.settings_dict, self.dialect))
             made.ensure_connection()
             if self.dialect == POSTGRESQL:
@@ -100,7 +100,7 @@ class RelayDatabase:
 
 
 def _for_relay(given: Mapping[str, Any], dialect: str) -> dict[str, Any]:
-    """Return what a relay's connection has of its own in the place of the given settings."""
+    """Return the settings in which a relay's connection differs from the given ones."""
     options = {key: value for key, value in given["OPTIONS"].items() if key != "pool"}
     if dialect == POSTGRESQL:
         options = {**NOTICES_A_DEAD_SERVER, **options}

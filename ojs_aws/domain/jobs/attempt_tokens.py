@@ -1,9 +1,9 @@
 """Makes and checks tokens by which an endpoint reports on one attempt of a job.
 
 An endpoint that answers 202 reports later (ojs-serverless, section 8.2), without an API key. Its
-token reads ``ojs_attempt_<job>.<attempt>.<reservation>.<end>.<mac>``: nothing of it is secret but
-the signature, and nothing is stored. It ends with the reservation that it names, which each claim
-of a job has another of, and at the attempt's own deadline.
+token reads ``ojs_attempt_<job>.<attempt>.<reservation>.<end>.<mac>``. Only the signature is secret,
+and nothing is stored. Each claim of a job makes a new reservation. So a token is valid until the
+reservation that it names ends, and at most until the attempt's own deadline.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ REPORTS: Final = frozenset(
         "save_checkpoint",
     }
 )
-"""The operations that a token opens: reports, and to read the job. Each checks that the attempt
-still holds its job."""
+"""The operations that a token permits: reports, and reading the job. Each operation checks that the
+attempt still holds its job."""
 
 _TOKEN: Final = re.compile(
     rf"(?P<signed>{TOKEN_PREFIX}(?P<job>[0-9a-f-]{{36}})\.(?P<attempt>[0-9]{{1,10}})"
@@ -53,9 +53,9 @@ _TOKEN: Final = re.compile(
 class AttemptGrant:
     """Says what a token is for: reports on one attempt of one job.
 
-    :ivar reservation_id: of the claim. It tells an attempt from one of the same number after an
-        operator's retry.
-    :ivar ends_at: when the attempt's execution timeout ends; later reports count for nothing.
+    :ivar reservation_id: of the claim. After an operator's retry, attempts have the same numbers
+        again, but other reservations.
+    :ivar ends_at: when the attempt's execution timeout ends; later reports are refused.
     """
 
     job_id: str
@@ -71,7 +71,7 @@ class AttemptGrant:
         return Caller(id=about, name=about, permissions=permissions, attempt=self)
 
     def check_operation(self, operation: str) -> None:
-        """Refuse what is no report.
+        """Refuse an operation that is neither a report nor a read of the job.
 
         :raises PermissionDeniedError: naming the operation.
         """
@@ -87,9 +87,9 @@ class AttemptGrant:
     ) -> None:
         """Refuse a report on another job, or one that names another attempt.
 
-        :param reservation_id: what the report says; None where it says nothing.
-        :param attempt: the same for its number.
-        :raises PermissionDeniedError: naming what the report is about.
+        :param reservation_id: that the report names; None if it names none.
+        :param attempt: the number that the report names; None if it names none.
+        :raises PermissionDeniedError: naming the wrong job, reservation or attempt.
         """
         if job_id != self.job_id:
             raise _foreign("job", "job_id", job_id)
@@ -100,9 +100,9 @@ class AttemptGrant:
 
 
 def token_text(grant: AttemptGrant, key: str) -> str:
-    """Return the token for a grant, which goes to the endpoint with its delivery.
+    """Return the token for a grant, which the endpoint gets with its delivery.
 
-    :param key: what deliveries are signed with; the newest one, where there are two.
+    :param key: signs deliveries; the newest one if there are two.
     """
     parts = grant.job_id, str(grant.attempt), grant.reservation_id, str(grant.ends_at)
     signed = TOKEN_PREFIX + ".".join(parts)
@@ -110,15 +110,15 @@ def token_text(grant: AttemptGrant, key: str) -> str:
 
 
 def read_token(text: str) -> AttemptGrant | None:
-    """Return what a token says that it is for, unchecked; None for what is no token."""
+    """Return the grant that a text claims, without checking its signature; None for no token."""
     match = _TOKEN.fullmatch(text)
     return None if match is None else _grant_of(match)
 
 
 def check_token(text: str, keys: Sequence[str], now: Instant) -> AttemptGrant | Refusal:
-    """Return what a token is for, or why it is refused. Compares in constant time.
+    """Return the grant of a token, or why it is refused. Compares in constant time.
 
-    :param keys: any of them may have signed it.
+    :param keys: one of them must have signed it.
     """
     match = _TOKEN.fullmatch(text)
     if match is None:
@@ -142,7 +142,11 @@ def _grant_of(match: re.Match[str]) -> AttemptGrant:
 
 
 def _mac(signed: str, key: str) -> str:
-    """Return the signature of a token. No signed request begins as a token does."""
+    """Return the signature of a token.
+
+    The same key signs deliveries. No delivery begins with the prefix of tokens, so a signature of
+    one is never valid for the other.
+    """
     return hmac.new(key.encode(), signed.encode(), hashlib.sha256).hexdigest()
 
 

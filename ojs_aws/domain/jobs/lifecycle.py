@@ -111,9 +111,9 @@ def complete(
 
 
 def fail(job: JobRecord, failure: Failure, now: Instant, delay_ms: int | None = None) -> JobRecord:
-    """Move active -> retryable or discarded (FAIL), as retry policy and handler say.
+    """Move active -> retryable or discarded (FAIL), as its retry policy and its handler decide.
 
-    A handler's response code outweighs the policy (ojs-retry, section 7.2).
+    A response code of the handler outweighs the policy (ojs-retry, section 7.2).
 
     :param delay_ms: how long to wait before the retry, if there is one; None for as long as the
         policy says.
@@ -161,8 +161,8 @@ def _retryable_after(job: JobRecord, failure: Failure, delay_ms: int, now: Insta
 def requeue(job: JobRecord, failure: Failure | None, now: Instant) -> JobRecord:
     """Move active -> available at once (NACK with ``requeue``); the attempt does not count.
 
-    The number of the attempt stays, since it never goes down (section 5); the job is as after the
-    end of its reservation, only earlier (decision 55).
+    The number of the attempt stays, since it never goes down (section 5). The job is as if its
+    reservation had ended, only earlier (decision 55).
 
     :param failure: why, for the history; None for no reason.
     """
@@ -207,7 +207,8 @@ def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
 def reprioritise(job: JobRecord, priority: int) -> JobRecord:
     """Move the job to another place in the ready list (ojs-priority, section 8.1).
 
-    Within its new priority it stands where its time puts it. The job itself for the one it has.
+    Among the jobs of its new priority, its time decides its place. Returns the same job if it has
+    this priority already.
 
     :raises ConflictError: it does not wait to begin: it runs, has ended, or waits for a retry.
     """
@@ -226,7 +227,7 @@ _MOVABLE: Final = frozenset({S.AVAILABLE, S.SCHEDULED, S.PENDING})
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """Move discarded -> available by hand: attempt 0, history kept apart (6.5.3).
 
-    An expiry that is over no longer counts, or the retry would be in vain; a later one does.
+    An expiry in the past is removed, or the retry would be in vain; one in the future stays.
     """
     is_over = job.expires_at is not None and job.expires_at <= now
     require(job, "retry", S.DISCARDED)
@@ -256,7 +257,7 @@ def retry_now(job: JobRecord, now: Instant, order: int) -> JobRecord:
 
 
 def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> JobRecord:
-    """Move discarded -> available by a rule, and count it (ojs-dead-letter, section 7)."""
+    """Move discarded -> available by a rule, and count this replay (ojs-dead-letter, section 7)."""
     earlier = job.replay.count if job.replay else 0
     after = retry_discarded(job, now, order)
     return replace(after, replay=Replay(count=earlier + 1, at=now, rule=rule))

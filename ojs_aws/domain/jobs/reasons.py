@@ -1,7 +1,7 @@
-"""Says why a job does not run, as far as the job itself shows it.
+"""Says why a job does not run, by what its record shows.
 
-Each reason has a code for programs, a sentence for people, and the values that the sentence was
-made of. What holds back an available job lies outside of it: see ``services/jobs/why.py``.
+Each reason has a code for programs, a sentence for people, and the values in that sentence. The
+record of an available job does not show why it waits: ``services/jobs/why.py`` finds out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Reason:
     """Describes one cause.
 
     :ivar until: when it ends by itself, where that is known.
-    :ivar data: the values that the message was made of.
+    :ivar data: the values in the message.
     :ivar hint: a command that shows more or helps; empty for none.
     """
 
@@ -63,9 +63,9 @@ class Reason:
 def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
     """Return why a job does not run, the most important reason first.
 
-    An available or blocked job has none of its own here, except that it may expire.
+    For an available or blocked job, it only says when the job expires.
 
-    :param job: with the transitions made that are due by now.
+    :param job: as of now: due transitions are made already.
     """
     match job.state:
         case JobState.SCHEDULED:
@@ -105,7 +105,7 @@ def _backoff(job: JobRecord, now: Instant) -> Reason:
 
 
 def _running(job: JobRecord, now: Instant) -> Reason:
-    """Say who has the job, and until when without another heartbeat."""
+    """Say which worker has the job, and when it loses the job without another heartbeat."""
     held = job.reservation
     worker = held.worker_id if held is not None else ""
     since = span_text(now - (job.started_at or now))

@@ -26,8 +26,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
     UnsupportedError,
 )
-from ojs_aws.domain.job import CheckedAttributes
-from ojs_aws.domain.job_policies import FairShare, Limit, SequencePlace
+from ojs_aws.domain.job_policies import CheckedAttributes, FairShare, Limit, SequencePlace
 from ojs_aws.domain.jobs.outcomes import PERMANENT
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.limits.policies import read_limit

@@ -1,8 +1,8 @@
 """Lists the settings of a queue, one row for each (ojs-queue-config, section 6).
 
-A row says what a setting may be, what holds where nothing is set, and what it means. The checks of
+A row states the values that a setting can have, its default, and its meaning. The checks of
 changes, the settings that are shown, the model of requests and the table in docs/queues.md follow
-from the rows. What this backend does not do is refused, with what to do instead.
+from the rows. Settings that this backend does not support are refused, with a hint what to do.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ Check = Callable[["SettingRow", JsonValue, str], JsonValue]
 class SettingRow:
     """Describes one setting of a queue.
 
-    :ivar check: gives the value to keep for a row, a value and its field; None for the default. A
-        group has none: it is changed member by member.
-    :ivar doc: what it means; empty for one that is always refused, or can have one value only.
+    :ivar check: takes the row, a value and the field's name; returns the value to store, or None
+        for the default. A group has no check: it is changed member by member.
+    :ivar doc: its meaning; empty if it is always refused, or can have one value only.
     :ivar kind: the type of its values.
     :ivar least: the smallest number, or the fewest items.
     :ivar most: the largest number, or the most items.
     :ivar only: the one value that it can have.
-    :ivar default: what is shown where nothing is set; nothing at all without it.
-    :ivar deployed: the setting of the deployment that holds there instead.
+    :ivar default: the value that is shown if nothing is set; ``...``: the setting is not shown.
+    :ivar deployed: the setting of the deployment whose value is the default.
     :ivar in_backpressure: its name in ``backpressure`` (ojs-backpressure, section 6.2).
     """
 
@@ -101,9 +101,9 @@ def _seconds(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
 
 
 def span_of(value: JsonValue, field: str) -> JsonValue:
-    """Return how long ended jobs stay, as it was given.
+    """Check how long ended jobs stay, and return the value as it was given.
 
-    :raises InvalidRequestError: no duration, or less than a second.
+    :raises InvalidRequestError: it is no duration, or out of range.
     """
     milliseconds = parse_duration(value, field)
     if not MIN_RETENTION_MS <= milliseconds <= MAX_RETENTION_MS:
@@ -291,4 +291,4 @@ RETENTION: Final[Mapping[str, str]] = {
     "discarded": "discarded_retention_s",
     "cancelled": "completed_retention_s",
 }
-"""The durations in ``retention``, and the settings of the deployment that hold by default."""
+"""The durations in ``retention``, and the deployment's settings that are their defaults."""

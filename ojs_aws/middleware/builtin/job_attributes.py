@@ -14,7 +14,7 @@ from ojs_aws.domain.json_members import check_native
 from ojs_aws.middleware.protocols import EnqueueNext
 
 MetaValue: TypeAlias = "JsonValue | Callable[[Job], JsonValue]"
-"""A value, or a function that gives it for a job; None from a function leaves the key out."""
+"""A value, or a function that returns it for a job; if it returns None, the key is left out."""
 
 
 class DefaultMetadataMiddleware:
@@ -50,7 +50,7 @@ class DefaultMetadataMiddleware:
         """
         meta = job.get("meta")
         if meta is not None and not isinstance(meta, dict):
-            return await call_next(job)  # whoever stores it says what is wrong with it
+            return await call_next(job)  # PUSH refuses it, and says what is wrong
         added: dict[str, JsonValue] = {}
         for key, default in self._defaults.items():
             if meta and key in meta and not self._overwrites:
@@ -75,9 +75,9 @@ _TYPE: Final = re.compile(TYPE_PATTERN, re.ASCII)
 
 
 class QueueRoutingMiddleware:
-    """Puts a job into the queue of the first rule that matches; without one it stays where it is.
+    """Puts a job into the queue of the first rule that matches; if none does, its queue stays.
 
-    Put it before whatever looks at the queue: deduplication, rate limits.
+    Put it before middleware that looks at the queue, such as deduplication and rate limits.
     """
 
     never_waits = True
@@ -93,8 +93,8 @@ class QueueRoutingMiddleware:
         :param rules: what matches, and the queue: exact types, prefixes (``email.*`` matches
             ``email.send`` and ``email.bulk.send``, not ``email``), ``*``, or functions of the job
             that return whether they match.
-        :param override: False leaves jobs alone that are not in the queue ``default``.
-        :raises ValueError: a pattern that matches no type, or no queue's name; it says which rule.
+        :param override: False moves only jobs that are in the queue ``default``.
+        :raises ValueError: a rule has an invalid pattern or queue; the message names the rule.
         """
         pairs = rules.items() if isinstance(rules, Mapping) else rules
         self._rules = tuple(_rule(number, *pair) for number, pair in enumerate(pairs, 1))

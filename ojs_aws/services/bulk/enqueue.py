@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.push_result import PushResult
 
 MAX_ITEMS: Final = 1000
-"""Items of one bulk operation (section 9.1)."""
+"""The most items of one bulk operation (section 9.1)."""
 
 WOKEN_TOGETHER: Final = 100
+"""Stored jobs whose messages are sent together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class BulkItem:
 
 @dataclass(frozen=True, slots=True)
 class DeferredMessages(JobMessages):
-    """Sends the messages of jobs ten to a call, a little later than the jobs are stored."""
+    """Keeps the messages of stored jobs, to send them later, ten in a call."""
 
     later: list[JobRecord] = field(default_factory=list)
 
@@ -69,7 +70,7 @@ class BulkEnqueue:
     def each(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
         """Enqueue each job by itself, through the same chain as a single PUSH.
 
-        :param jobs: those that could not even be read are there as what was wrong with them.
+        :param jobs: in place of a job that could not be read stands its error.
         """
         check_count(len(jobs), MAX_ITEMS)
         new_jobs = self.push.new_jobs
@@ -106,8 +107,8 @@ class BulkEnqueue:
     def all(self, jobs: Sequence[Job | OjsError]) -> list[BulkItem]:
         """Enqueue all jobs or none; if one is refused, the items say which and why.
 
-        :raises BackendError: nobody knows whether they are enqueued.
-        :raises OjsError: one is at fault, and others are stored; the details name these.
+        :raises BackendError: it is unknown whether they are enqueued.
+        :raises OjsError: one job was refused, but others are stored; the details name them.
         """
         check_count(len(jobs), MAX_ITEMS)
         problems = {at: job for at, job in enumerate(jobs) if isinstance(job, OjsError)}
@@ -130,7 +131,7 @@ class BulkEnqueue:
 
 @contextmanager
 def reading(items: list[Job | OjsError]) -> Iterator[None]:
-    """Keep the error of a job in place of the job."""
+    """Catch the error of reading a job, and append it to the items in place of the job."""
     try:
         yield
     except OjsError as problem:
@@ -153,7 +154,7 @@ def _stored(pushed: PushResult) -> BulkItem:
 
 
 def _by_index(problem: OjsError) -> dict[int, OjsError]:
-    """Return which job has which error; an error that names none concerns all (index 0)."""
+    """Return the errors by the index of their jobs; an error without an index gets index 0."""
     found: dict[int, OjsError] = {}
     listed = problem.details.get("errors")
     for each in listed if isinstance(listed, list) else ():

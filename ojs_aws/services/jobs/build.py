@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import InvalidPolicyError, PayloadTooLargeError
-from ojs_aws.domain.job import CheckedAttributes, JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import CheckedAttributes
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.validation import Envelope, read_envelope
 from ojs_aws.domain.json_text import AssembledText, RawJson, decode

@@ -1,9 +1,9 @@
 """Walks lists of jobs, queue by queue and list by list, in bounded steps.
 
-The index lists the jobs of each queue by state, in the order of the list, and by nothing else. So
-whoever looks for jobs walks the lists that can hold them, reads the jobs of each page in one call,
-and looks at a bounded number of rows; the cursor goes on from there. Nothing is scanned, and
-nothing is sorted across lists.
+The index has one list for each queue and state, and no other order. So a search walks the lists
+that can hold the wanted jobs, and reads the jobs of each page in one call. It looks at a bounded
+number of rows, and returns a cursor from which the next request goes on. It never scans the table,
+and sorts nothing across lists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_EXAMINED: Final = 1000
 """Rows that one walk looks at."""
 
 MAX_SIFTED: Final = 5000
-"""The same where rows of others are passed by: they are not read, but for their row."""
+"""Rows that one walk looks at where it passes rows of others: their jobs are not read."""
 
 MAX_QUERIES: Final = 200
 """Queries of the index that one walk makes, empty lists included."""
@@ -59,11 +59,11 @@ class Matcher(Protocol):
 
     @property
     def unread(self) -> str:
-        """Return the first row that the last call did not look at any more; empty for none."""
+        """Return the id of the first row that the last call did not look at; empty for none."""
 
     @property
     def rows_decide(self) -> bool:
-        """Return whether each row that may match does, but for those that are out of date."""
+        """Return whether a row alone decides if its job is wanted, unless it is out of date."""
 
     def __call__(self, rows: Sequence[ListedJob]) -> Jobs:
         """Read the jobs of some rows, and return those that are wanted, by id."""
@@ -78,11 +78,11 @@ class ListWalk:
 
     :ivar queue: the only queue that a cursor may name; empty for any.
     :ivar max_bytes: a page ends where its documents grow beyond so many.
-    :ivar shows: says of a queue and a type whether the caller may see such jobs, where the lists
-        have others: a cursor may then name only a job that the caller may see.
-    :ivar is_by_job: whether only a job itself says if the caller may see it: then a cursor names
-        jobs that were found, and no others.
-    :ivar scope: says in the error of a wrong cursor what it was given out for.
+    :ivar shows: decides by queue and type whether the caller may see a job; None if it may see
+        all. Cursors then name only jobs that the caller may see.
+    :ivar is_by_job: the row does not say whether the caller may see its job, so the job is read.
+        Cursors then name only jobs that were found.
+    :ivar scope: what a cursor is valid for, in the message about a wrong one.
     """
 
     store: JobStore
@@ -100,14 +100,13 @@ class ListWalk:
     ) -> FoundJobs:
         """Return up to ``limit`` jobs, and where to go on.
 
-        A full page looks for one job more, so that its cursor leads to something. It reads no
-        further page of the same list for that; it passes lists that are empty, and its cursor
-        leads behind them.
+        A full page looks for one more job, so that its cursor leads to something. It reads no
+        further page of its list for that. It skips empty lists, and its cursor stands behind them.
 
         :param skip: jobs to leave out first.
         :param first: rows of the first page of each list; by default as many as are wanted.
-        :raises InvalidRequestError: not a cursor that this server gave out for these lists, or
-            too many jobs of others and none of the caller's.
+        :raises InvalidRequestError: this server did not give out the cursor for these lists, or
+            the caller may see none of very many jobs.
         """
         stops, cursor = self._ahead(cursor)
         search = _Search(self, stops, limit, skip, first or limit + skip + 1)
@@ -126,7 +125,7 @@ class ListWalk:
         return FoundJobs(found, following or "", search.examined, search.is_followed)
 
     def _ahead(self, cursor: str) -> tuple[Sequence[ListStop], str]:
-        """Return the lists that the cursor leaves, and the cursor within the first of them."""
+        """Return the lists from the cursor on, and the cursor within the first of them."""
         if not cursor:
             return self.stops, ""
         queue, mark, rest = cursor.partition("!")
@@ -152,13 +151,13 @@ class ListWalk:
 
 @dataclass(slots=True)
 class _Search:
-    """Collects the jobs of one walk.
+    """Collects the jobs of one walk, and counts what it costs.
 
     :ivar first: rows of the first page of each list, at most.
     :ivar behind: the cursor behind the last job that the caller may see, or list that ended; empty
         for none.
-    :ivar passed: rows that were passed, also those of others.
-    :ivar is_followed: whether a wanted job was read that there was no room for.
+    :ivar passed: rows that were looked at, also those that the caller may not see.
+    :ivar is_followed: whether another wanted job was read, beyond the limit.
     """
 
     walk: ListWalk
@@ -181,9 +180,9 @@ class _Search:
         return len(self.found) >= self.limit or self.size >= self.walk.max_bytes
 
     def page_size(self, number: int) -> int:
-        """Return how many rows to read next: where rows decide, one more than are missing.
+        """Return how many rows to read next: where rows decide, one more than jobs are missing.
 
-        That one need not be read as a job, so that a hundred and one rows cost one read.
+        The job of the additional row is not read, so a page of a hundred jobs costs one read.
 
         :param number: of the page within its list, from 0 on.
         """
@@ -221,7 +220,7 @@ class _Search:
         return self._end() if self.queries >= MAX_QUERIES else None
 
     def _read(self, rows: Sequence[ListedJob]) -> Iterator[tuple[ListedJob, Jobs | None]]:
-        """Yield rows with the wanted jobs of their part; None where a full page did not read it."""
+        """Yield each row with the wanted jobs of its part; None if the page was full before."""
         for at in range(0, len(rows), PAGE):
             part = rows[at : at + PAGE]
             jobs = None if self.is_full else self.walk.matcher(part)
@@ -235,7 +234,7 @@ class _Search:
         return self.walk.shows is None or self.walk.shows(row.queue, row.type)
 
     def _has_new(self, row: ListedJob, jobs: Jobs) -> bool:
-        """Return whether a row's job is wanted; two rows may list one completed job."""
+        """Return whether a row's job is wanted and new; two rows may list one completed job."""
         return row.id in jobs and row.id not in self.taken
 
     def _follows(self, row: ListedJob, jobs: Jobs | None) -> bool:
@@ -257,9 +256,9 @@ class _Search:
             self.size += job.document_bytes
 
     def _end(self) -> str:
-        """Return where a walk goes on that has looked at enough.
+        """Return the cursor of a walk that has looked at as many rows as it may.
 
-        :raises InvalidRequestError: only behind a job that the caller may not see.
+        :raises InvalidRequestError: the caller may see none of these jobs, so no cursor is allowed.
         """
         if not self.behind:
             message = "None of the jobs that one request looks at may be seen by the caller."

@@ -1,8 +1,8 @@
 """Caches the settings of queues for PUSH, which needs them for every job.
 
 A process reads the settings of a queue with the first job for it, and again when they are older
-than ``age_ms``: one batch read for each queue, process and that time, however many jobs come. So a
-change is followed at the latest after ``age_ms``; jobs that are stored already keep what they have.
+than ``age_ms``. However many jobs come, that is one batch read for each queue and ``age_ms``. A
+change applies to new jobs after ``age_ms`` at the latest; stored jobs keep what they have.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_KEPT: Final = 10_000
 """Queues, and tenants, that a process remembers."""
 
 AT_FETCH: Final = frozenset({*LIMIT_NAMES, "visibility_timeout"})
-"""Settings that FETCH learns from the queue's own list, so that a default must be put there."""
+"""Settings that FETCH reads in the queue's ready list, so the default policy is written there."""
 
 ReadT = TypeVar("ReadT")
 SettingsT = TypeVar("SettingsT")
@@ -74,7 +74,8 @@ class SettingsCache(Generic[ReadT, SettingsT]):
     def of(self, name: str) -> SettingsT:
         """Return the settings that apply to a queue or a tenant.
 
-        Where they cannot be read, those that were read last; without such the error is raised.
+        If they cannot be read, those that were read last are returned; without any, the error is
+        raised.
         """
         now = self.clock.now()
         kept = self._kept.get(name)
@@ -98,7 +99,7 @@ class SettingsCache(Generic[ReadT, SettingsT]):
         raise NotImplementedError
 
     def _made_of(self, name: str, found: ReadT, now: Instant) -> SettingsT:
-        """Return the settings that this makes."""
+        """Return the settings that follow from what was read."""
         raise NotImplementedError
 
 

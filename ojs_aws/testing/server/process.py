@@ -1,8 +1,8 @@
-"""Runs the local server as a child of the tests, which own it by its standard input.
+"""Runs the local server as a child process of the tests, which control it by its standard input.
 
-It says on its standard output where it listens, then answers each line of its input with a line:
-``reset`` forgets everything. It ends with its input, so that no server outlives its tests. What
-else is printed goes to the standard error.
+It prints its URL to its standard output, and then answers each line of its input with a line. The
+only command is ``reset``, which deletes all jobs. It ends when its input ends, so that no server
+outlives its tests. Whatever else is printed goes to the standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
     """Serve until the input ends. The only argument is a JSON object with ``workers``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, and they end the server
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")
-    # A test asks for a job right after it has ended, when the stream may not have listed it yet.
+    # Tests read a job right after it has ended; the stream may not have listed it by then.
     os.environ.setdefault("OJS_STREAM_LISTS_COMPLETED", "0")
     say = _answers_on(_own_output())
     workers = tuple(json.loads(sys.argv[1])["workers"])
@@ -35,7 +35,7 @@ def main() -> None:
             threading.Thread(target=server.serve, daemon=True).start()
             say({"url": server.url})
             for line in sys.stdin:
-                say(_done(server, line.strip()))
+                say(_run(server, line.strip()))
             server.stop()
     except StartError as problem:
         say({"error": str(problem)})
@@ -58,7 +58,7 @@ def _answers_on(output: TextIO) -> Say:
     return say
 
 
-def _done(server: LocalServer, command: str) -> Mapping[str, str]:
+def _run(server: LocalServer, command: str) -> Mapping[str, str]:
     if command != "reset":
         return {"error": f"There is no command {command!r}."}
     try:

@@ -42,12 +42,12 @@ class MetricsMiddleware:
     enqueueing, where the middleware is added to that chain: ``ojs.job.enqueued`` and
     ``ojs.job.enqueue_duration`` (seconds, by queue).
 
-    Cardinality is bounded: the tags are type and queue, and of their pairs the first
-    ``max_series`` keep their names; all later ones are counted as ``other``. A job that its worker
-    gave up (cancelled, shutdown) has no outcome and is not counted. A sink that fails loses
-    metrics, and fails no job.
+    The number of time series is bounded: the tags are type and queue. The first ``max_series``
+    pairs of them keep their names; all later ones are counted as ``other``. A job that its worker
+    gave up (cancelled, shutdown) has no outcome and is not counted. If a sink fails, its metrics
+    are lost, but no job fails.
 
-    Place it outside of the timeout, or timeouts are not seen.
+    Place it around the timeout middleware. Within it, it does not see timeouts.
     """
 
     never_waits = True
@@ -59,7 +59,7 @@ class MetricsMiddleware:
         max_series: int = MAX_SERIES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Send metrics to ``sink``; by default to what :func:`default_sink` chooses, once.
+        """Send metrics to ``sink``; by default to the one that :func:`default_sink` returns now.
 
         :param max_series: pairs of type and queue that keep their names.
         :param clock: monotonic seconds.
@@ -74,7 +74,7 @@ class MetricsMiddleware:
         self._has_complained = False
 
     async def enqueue(self, job: Job, call_next: EnqueueNext) -> Job | None:
-        """Count a job that was stored, and the seconds that it took."""
+        """Count a job that was stored, and measure how many seconds that took."""
         self._enter()
         try:
             started = self._clock()
@@ -127,9 +127,9 @@ class MetricsMiddleware:
                 _logger.exception("A metric_emit hook failed on %s", name)
 
     def listen(self, listener: Callable[[Metric], None]) -> None:
-        """Pass each metric to ``listener`` too; so workers connect their ``metric_emit`` hooks.
+        """Pass each metric to ``listener``, too. Workers connect their ``metric_emit`` hooks so.
 
-        Listening twice is listening once.
+        A listener that is added twice gets each metric once.
         """
         with self._lock:
             if listener not in self._listeners:
@@ -137,7 +137,7 @@ class MetricsMiddleware:
 
     @contextmanager
     def invocation(self) -> Iterator[None]:
-        """Enclose all that one invocation executes; the sink may write afterwards.
+        """Let the sink write once, after everything that one invocation executes.
 
         LambdaWorker enters it for each batch, so that a batch is written as one.
         """
@@ -168,9 +168,9 @@ class MetricsMiddleware:
         return {"type": job_type, "queue": queue}
 
     def _tell(self, call: Callable[P, object], *args: P.args, **named: P.kwargs) -> None:
-        """Call the sink; no job fails because it was not counted.
+        """Call the sink, and catch its errors, so that no job fails for its metrics.
 
-        Its first failure is logged, and no other: a broken sink would fill the log.
+        Only the first error is logged: a broken sink would fill the log.
         """
         try:
             call(*args, **named)

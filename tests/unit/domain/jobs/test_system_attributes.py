@@ -6,7 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from ojs_aws.domain.job import CheckedAttributes, JobRecord
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job_policies import CheckedAttributes
 from ojs_aws.domain.jobs.system_attributes import (
     IN_JOBS,
     SHOWN,
