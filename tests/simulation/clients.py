@@ -175,6 +175,18 @@ class Clients(Asking):
         else:
             self._push_all(jobs)
 
+    def do_fair(self) -> None:
+        """Push jobs that share the starts of their queue with those of other keys."""
+        if self._is_full():
+            return
+        chance = self.sim.chance
+        share = {"key": chance.choice(KEYS), "weight": chance.choice((0.5, 1, 1, 4))}
+        jobs = [self._job(fairness=share) for _ in range(chance.choice((1, 1, 1, 4)))]
+        if len(jobs) == 1:
+            self._push(jobs[0])
+        else:
+            self._push_all(jobs)
+
     def do_transact(self) -> None:
         """An application stores a job in a transaction of its own."""
         if self._is_full():

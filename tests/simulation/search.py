@@ -21,6 +21,7 @@ WEIGHTS: Final = {
     "pending": 1,
     "unique": 4,
     "sequence": 3,
+    "fair": 3,
     "workflow": 3,
     "cancel_workflow": 0.3,
     "cron": 0.5,

@@ -38,6 +38,9 @@ MAX_KEPT: Final = 10_000
 AT_FETCH: Final = frozenset({*LIMIT_NAMES, "visibility_timeout"})
 """Settings that FETCH reads in the queue's ready list, so the default policy is written there."""
 
+FAIR_TRIES: Final = 5
+"""Tries to make a queue fair whose settings others change at the same time."""
+
 ReadT = TypeVar("ReadT")
 SettingsT = TypeVar("SettingsT")
 
@@ -149,19 +152,26 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
         return settings
 
     def make_fair(self, queue: str) -> None:
-        """Make a queue fair by the keys of its jobs, unless it is: a read and a write, once."""
+        """Make a queue fair by the keys of its jobs, unless it is: a read and a write, once.
+
+        :raises BackendError: nobody knows whether it is fair; the jobs must not be stored.
+        """
         if self.of(queue).config.fair_by is not None:
             return
         now = self.clock.now()
-        try:
-            before = self.store().load([queue]).get(queue, QueueSettings(queue=queue))
-            if "fairness" not in before.members:
-                members = {**before.members, "fairness": {}}
-                after = replace(before, members=members, revision=before.revision + 1)
-                self.store().save(before, replace(after, updated_at=now))
-        except (OjsError, StaleSettingsError):  # the next job tries again
-            _logger.warning("Could not make queue %s fair", queue, exc_info=True)
         self._kept.pop(queue, None)
+        for _ in range(FAIR_TRIES):
+            before = self.store().load([queue]).get(queue, QueueSettings(queue=queue))
+            if "fairness" in before.members:
+                return
+            members = {**before.members, "fairness": {}}
+            after = replace(before, members=members, revision=before.revision + 1, updated_at=now)
+            try:
+                self.store().save(before, after)
+            except StaleSettingsError:
+                continue
+            return
+        _logger.warning("Could not make queue %s fair: others change its settings", queue)
 
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
         """Write a new queue's limit into its ready list, where FETCH reads it."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.faults.running import Scenario
 from tests.faults.scenarios.cron import CRON
+from tests.faults.scenarios.fairness import FAIRNESS
 from tests.faults.scenarios.following import FOLLOWING
 from tests.faults.scenarios.operating import OPERATING
 from tests.faults.scenarios.pushing import PUSHING
@@ -23,4 +24,5 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     *OPERATING,
     *FOLLOWING,
     *SEQUENCES,
+    *FAIRNESS,
 )
