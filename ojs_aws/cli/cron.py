@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ojs_aws.cli.terminal.inputs import arguments_of
 from ojs_aws.cli.terminal.options import Yes
-from ojs_aws.cli.terminal.reading import arguments_of
 from ojs_aws.cli.terminal.session import Session, command
 from ojs_aws.cli.terminal.texts import when_text
 

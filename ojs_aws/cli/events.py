@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.terminal.reading import moment
+from ojs_aws.cli.terminal.inputs import moment
 from ojs_aws.cli.terminal.session import Session, command
 from ojs_aws.cli.terminal.texts import age_text, rates_of
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.keys import AsJson, EndpointUrl, Table, with_aws
+from ojs_aws.cli.terminal.inputs import moment
 from ojs_aws.cli.terminal.output import Output
-from ojs_aws.cli.terminal.reading import moment
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, misuse
 
 if TYPE_CHECKING:

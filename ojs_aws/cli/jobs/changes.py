@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, outcome_members
+from ojs_aws.cli.terminal.inputs import moment
 from ojs_aws.cli.terminal.options import DryRun, JobId, Yes
-from ojs_aws.cli.terminal.reading import moment
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, each_named, misuse
 from ojs_aws.cli.terminal.texts import counted
 

@@ -14,12 +14,12 @@ from enum import Enum
 from typing import Final
 
 from ojs_aws.domain.attributes import field_error
-from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import Instant, parse_duration
+from ojs_aws.domain.unique.canonical import canonical_json
 from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS, as_specified
 
 UNIQUE_KEY: Final = "unique_key"

@@ -131,7 +131,7 @@ class BulkEnqueue:
 
 @contextmanager
 def reading(items: list[Job | OjsError]) -> Iterator[None]:
-    """Catch the error of reading a job, and append it to the items in place of the job."""
+    """Append the error of reading a job to the items, in place of the job."""
     try:
         yield
     except OjsError as problem:

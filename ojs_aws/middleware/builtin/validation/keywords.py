@@ -16,9 +16,9 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from ojs_aws.domain.attributes import is_uri
-from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.timestamps import parse_duration, read_date_time
+from ojs_aws.domain.unique.canonical import canonical_json
 from ojs_aws.middleware.builtin.validation.pattern_cost import max_length, steps
 
 MAX_MATCHED_CHARACTERS: Final = 4096

@@ -18,9 +18,9 @@ from referencing import Registry, Resource
 from referencing.exceptions import NoSuchResource, Unresolvable
 from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
-from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
+from ojs_aws.domain.unique.canonical import canonical_json
 from ojs_aws.middleware.builtin.validation import Schema
 from ojs_aws.middleware.builtin.validation.keywords import (
     BOUNDED,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_aws.domain.canonical import canonical_json
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidPayloadError, InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.unique.canonical import canonical_json
 from ojs_aws.domain.unique.keys import (
     OnConflict,
     UniquePolicy,
