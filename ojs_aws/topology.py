@@ -147,8 +147,6 @@ REPORT_URL: Final = "OJS_REPORT_URL"
 """The variable by which a dispatcher lets functions report on their jobs: the URL of the API."""
 BINDINGS: Final = "OJS_BINDINGS"
 """The variable that says, as a JSON array, which functions run the jobs of which queues."""
-TASK_FAMILIES: Final = "OJS_TASK_FAMILIES"
-"""The variable that names the tasks to look after: a JSON array of pairs of cluster and family."""
 TASK_LEASE_S: Final = 600
 """For how long a job is reserved for its task, in seconds. While the task runs, the sweep extends
 it each time that half of it is over."""

@@ -105,6 +105,11 @@ class FakeEcs:
 
         return self._call("StopTask", effect)
 
+    def start(self, arn: str) -> None:
+        """Let the containers of a task run."""
+        started = datetime.fromtimestamp(self.now_ms() / 1000, UTC)
+        self.tasks[arn] |= {"lastStatus": "RUNNING", "startedAt": started}
+
     def end(
         self,
         arn: str,

@@ -33,7 +33,6 @@ TASKS: Final = {
     "OJS_BINDINGS": "[]",
     "OJS_REPORT_URL": "https://api.example.com",
     "OJS_SIGNING_SECRET": "whsec_test",
-    "OJS_TASK_FAMILIES": "[]",
 }
 """What the functions of tasks have beside it, or in its place."""
 

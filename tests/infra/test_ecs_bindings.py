@@ -29,7 +29,6 @@ from ojs_aws.cdk import (
 )
 from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import TASK_LEASE_S
-from ojs_aws.worker.delivery.task_sweep import read_families
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
 from tests.infra.test_nag import findings
@@ -157,17 +156,17 @@ def test_ends_of_the_deployments_own_tasks_come_to_the_settler() -> None:
 
 
 def test_the_settler_sweeps_each_minute() -> None:
-    """Its families are those of the targets."""
+    """It knows the bindings that the dispatcher has."""
     rules = [
         each
         for each in template().of("AWS::Events::Rule")
         if "Settler" in json.dumps(each["Targets"])
     ]
     assert [each["ScheduleExpression"] for each in rules] == ["rate(1 minute)"]
-    families = read_families(text_of(variables(template(), SETTLER)["OJS_TASK_FAMILIES"]))
-    assert [cluster for cluster, _ in families] == ["arn:x"]
-    (definition,) = template().of("AWS::ECS::TaskDefinition")
-    assert [family for _, family in families] == [definition["Family"]]
+    known = variables(template(), SETTLER)["OJS_BINDINGS"]
+    assert known == variables(template(), DISPATCHER)["OJS_BINDINGS"]
+    (binding,) = read_task_bindings(text_of(known))
+    assert (binding.name, binding.cluster) == ("render", "arn:x")
 
 
 def test_operators_may_bind_these_tasks_alone() -> None:

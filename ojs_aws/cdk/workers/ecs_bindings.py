@@ -31,7 +31,6 @@ from ojs_aws.topology import (
     OWNER_TAG,
     REPORT_URL,
     SIGNING_SECRET,
-    TASK_FAMILIES,
     TASK_LEASE_S,
     task_group,
 )
@@ -140,6 +139,8 @@ class EcsBindings(Construct):
                 for name, each in props.targets.items()
             }
         )
+        described = [self._described(name, each) for name, each in props.targets.items()]
+        self._environment = {BINDINGS: Stack.of(self).to_json_string(described)}
         self.dispatcher = self._dispatcher()
         self.settler = self._settler()
         self._rules()
@@ -150,13 +151,12 @@ class EcsBindings(Construct):
         queues = [
             backend.queues.serve(name, -(-TASK_LEASE_S // VISIBILITY_PER_TIMEOUT)) for name in names
         ]
-        described = [self._described(name, each) for name, each in props.targets.items()]
         function = binding_function(
             self,
             "task_dispatcher",
             f"Starts tasks for the jobs of {', '.join(names)}"[:200],
             props,
-            {BINDINGS: Stack.of(self).to_json_string(described), REPORT_URL: backend.api.url},
+            {**self._environment, REPORT_URL: backend.api.url},
             secrets={SIGNING_SECRET: props.signing_secret},
             services=("ecs",),
         )
@@ -198,16 +198,12 @@ class EcsBindings(Construct):
 
     def _settler(self) -> OjsFunction:
         props = self.props
-        families = {
-            (each.cluster.cluster_arn, each.task_definition.family)
-            for each in props.targets.values()
-        }
         function = binding_function(
             self,
             "task_settler",
             "Reports how tasks ended, and looks after those that run",
             props,
-            {TASK_FAMILIES: Stack.of(self).to_json_string([[*each] for each in sorted(families)])},
+            self._environment,
             services=("ecs",),
             timeout_s=SWEEP_TIMEOUT_S,
         )

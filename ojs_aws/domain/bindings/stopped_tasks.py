@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.task_attempts import TaskAttempt, read_started_by
+from ojs_aws.domain.timestamps import Instant
 
 TASK_FAILED: Final = "task_failed"
 STOPPED: Final = "STOPPED"
@@ -19,6 +21,17 @@ _NOT_THE_JOBS_FAULT: Final = frozenset(
     {"TaskFailedToStart", "SpotInterruption", "TerminationNotice"}
 )
 """Codes of ends by which the job's program never ran, or AWS took the machine away."""
+_CANNOT_WORK: Final = (
+    "CannotPull",  # ...ContainerError, ...ImageManifestError, ...ECRContainerError
+    "CannotCreateContainerError",
+    "CannotStartContainerError",
+    "CannotCreateVolumeError",
+    "ResourceInitializationError",
+    "exec format error",
+)
+"""What ECS says where the next task of the definition will not start either."""
+_TRANSIENT: Final = ("toomanyrequests", "rate exceeded", "rate limit", "throttl", "capacity")
+"""What the same errors say, in lower case, where it soon may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +40,13 @@ class TaskEnd:
 
     :ivar is_complete: the job's container exited by itself, with 0.
     :ivar is_given_back: the attempt does not count.
+    :ivar broken: why no task of the definition will start; empty unless ECS says so.
     :ivar message: for people.
     """
 
     is_complete: bool
     is_given_back: bool
+    broken: str
     message: str
     details: Mapping[str, JsonValue]
 
@@ -40,6 +55,8 @@ class TaskEnd:
 class Task:
     """Describes a task that runs a job, or did.
 
+    :ivar definition: ARN of its task definition, with the revision.
+    :ivar started_at: when its containers ran first; None before, and in an event.
     :ivar end: how it ended; None while it runs.
     """
 
@@ -47,7 +64,14 @@ class Task:
     cluster: str
     group: str
     attempt: TaskAttempt
+    definition: str
+    started_at: Instant | None
     end: TaskEnd | None
+
+    @property
+    def proves_definition(self) -> bool:
+        """Return whether its containers ran, so that its definition works."""
+        return self.started_at is not None and (self.end is None or not self.end.broken)
 
 
 def read_task(described: Mapping[str, Any]) -> Task | None:
@@ -56,11 +80,16 @@ def read_task(described: Mapping[str, Any]) -> Task | None:
     if attempt is None:
         return None
     is_over = described.get("lastStatus") == STOPPED
+    started = described.get("startedAt")
     return Task(
         arn=str(described.get("taskArn", "")),
         cluster=str(described.get("clusterArn", "")),
         group=str(described.get("group", "")),
         attempt=attempt,
+        definition=str(described.get("taskDefinitionArn", "")),
+        started_at=Instant(int(started.timestamp() * 1000))
+        if isinstance(started, datetime)
+        else None,
         end=_end(described) if is_over else None,
     )
 
@@ -79,12 +108,24 @@ def _end(described: Mapping[str, Any]) -> TaskEnd:
         "stopped_reason": reason or None,
         "task_arn": str(described.get("taskArn", "")),
     }
+    is_complete = is_by_itself and exit_code == 0
+    broken = "" if is_complete else _broken([reason, *_reasons(described.get("containers") or [])])
     return TaskEnd(
-        is_complete=is_by_itself and exit_code == 0,
-        is_given_back=stop_code in _NOT_THE_JOBS_FAULT,
+        is_complete=is_complete,
+        is_given_back=bool(broken) or stop_code in _NOT_THE_JOBS_FAULT,
+        broken=broken,
         message=f"The task stopped{exited}: {why}.",
         details={name: value for name, value in details.items() if value is not None},
     )
+
+
+def _broken(reasons: Sequence[str]) -> str:
+    """Return the first reason by which no task of the definition starts; empty if none does."""
+    for each in reasons:
+        is_transient = any(word in each.lower() for word in _TRANSIENT)
+        if not is_transient and any(word in each for word in _CANNOT_WORK):
+            return each
+    return ""
 
 
 def _containers(described: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -30,6 +30,11 @@ class TaskBinding(Binding):
     has_public_ip: bool = False
     capacity: str = ""
 
+    @property
+    def family(self) -> str:
+        """Return the family of the task definition."""
+        return self.target.rpartition("/")[2].partition(":")[0]
+
 
 def read_task_bindings(text: str) -> list[TaskBinding]:
     """Return the bindings that a JSON array describes, as the construct writes it."""

@@ -251,7 +251,8 @@ class _Round:
             return self._give_back(record, text)
         except BackendUnavailableError as problem:
             return self._give_back(record, f"Its target took no job: {problem.message}")
-        if binding.name in self.suspended:
+        if binding.name in self.suspended and not isinstance(binding, TaskBinding):
+            # A task that ECS has accepted may not start: the sweep sees it when it has.
             store.end_trial(self.queue, binding.name, self.suspended[binding.name])
         return True
 

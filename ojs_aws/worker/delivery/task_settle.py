@@ -21,6 +21,7 @@ from ojs_aws.worker.delivery.settle import settled_each
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.backend import Backend
+    from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
 
 _UNDELIVERED: Final = "UndeliveredError"
 _logger = logging.getLogger(__name__)
@@ -31,10 +32,12 @@ class TaskSettler:
     """Reports the ends of tasks.
 
     :ivar group: of the deployment's tasks; others are passed over.
+    :ivar suspensions: suspends the bindings of definitions that cannot start.
     """
 
     backend: Backend
     group: str
+    suspensions: TaskSuspensions
 
     def __call__(
         self, event: Mapping[str, Any], _context: object = None
@@ -82,6 +85,9 @@ class TaskSettler:
         if end.is_complete:
             jobs.ack(record.id, None, None, which=which)
         elif end.is_given_back:
+            if end.broken:
+                now = self.backend.clock.now()
+                self.suspensions.suspend(record.queue, task.definition, end.broken, now)
             error = _error(_UNDELIVERED, end, code="SNOOZE")
             delay_ms = wait_ms(record.uncounted_attempts)
             jobs.fail.requeue(

@@ -6,7 +6,6 @@ stopped is settled if its event was lost. Nothing is stored: each task names its
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,23 +30,22 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TaskSweep:
-    """Sweeps the tasks of a deployment's bindings.
-
-    :ivar families: of task definitions, each with the ARN of its cluster.
-    """
+    """Sweeps the tasks of a deployment's bindings."""
 
     backend: Backend
     tasks: Tasks
     settler: TaskSettler
-    families: Sequence[tuple[str, str]]
 
     def __call__(self) -> int:
         """Look after all tasks; return how many could not be. The next sweep repeats it."""
-        failed = 0
-        for cluster, family in self.families:
+        failed, suspensions = 0, self.settler.suspensions
+        for cluster, family in suspensions.families:
+            seen: list[Task] = []
             try:
                 for some in self._found(cluster, family):
                     failed += self._look_after(some)
+                    seen += some
+                suspensions.resume(seen)
             except OjsError as problem:
                 _logger.warning("Tasks of %s were not swept: %s", family, problem)
                 failed += 1
@@ -124,11 +122,6 @@ def _stopped_s(described: Mapping[str, Any]) -> float:
     """Return when a task stopped, in seconds since 1970; for one that has not, the end of time."""
     stopped = described.get("stoppedAt")
     return float(stopped.timestamp()) if stopped is not None else float("inf")
-
-
-def read_families(text: str) -> list[tuple[str, str]]:
-    """Return the pairs of cluster and family that a JSON array names."""
-    return [(str(cluster), str(family)) for cluster, family in json.loads(text)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ model of ECS.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -27,12 +26,8 @@ from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.task_settle import TaskSettler
 from ojs_aws.worker.delivery.task_start import TaskStarter
-from ojs_aws.worker.delivery.task_sweep import (
-    GRACE_MS,
-    TaskFunction,
-    TaskSweep,
-    read_families,
-)
+from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
+from ojs_aws.worker.delivery.task_sweep import GRACE_MS, TaskFunction, TaskSweep
 from tests.api import Api, Reply
 from tests.fake_ecs import FakeEcs, refusal
 from tests.simulation.world import World
@@ -73,8 +68,9 @@ class Bench:
         self.dispatcher = Dispatcher(
             self.backend, None, self.states, bindings or [BINDING], tasks=starter
         )
-        self.settler = TaskSettler(self.backend, GROUP)
-        self.sweep = TaskSweep(self.backend, tasks, self.settler, [(CLUSTER, "render")])
+        suspensions = TaskSuspensions(self.states, bindings or [BINDING])
+        self.settler = TaskSettler(self.backend, GROUP, suspensions)
+        self.sweep = TaskSweep(self.backend, tasks, self.settler)
         self.authentication = AttemptAuthentication(_not_asked, lambda: [KEY], self.world.clock)
         self.api = Api(self.backend)
 
@@ -386,10 +382,11 @@ def test_7_2_an_end_that_is_no_fault_of_the_job_does_not_count(
     bench: Bench, stop_code: str
 ) -> None:
     """It is given back for a second, then for two, and so on."""
-    given = ended(bench, exit_code=None, stop_code=stop_code, reason="CannotPullContainerError")
+    given = ended(bench, exit_code=None, stop_code=stop_code, reason="Host terminated")
     assert (given.state, given.uncounted_attempts) == (JobState.RETRYABLE, 1)
     assert given.next_attempt_at == bench.world.clock.at + 1000
-    assert "CannotPullContainerError" in given.failures[0].message
+    assert "Host terminated" in given.failures[0].message
+    assert bench.states.of("media").suspended == {}
 
 
 def test_a_job_gets_the_exit_code_of_its_own_container(bench: Bench) -> None:
@@ -584,12 +581,6 @@ def test_an_idle_sweep_reads_nothing_of_the_table(bench: Bench) -> None:
     assert bench.sweep() == 0
     assert bench.calls.made.total() == 0
     assert bench.ecs.calls == ["ListTasks", "ListTasks"]
-
-
-def test_families_are_read_as_the_construct_writes_them() -> None:
-    """Pairs of cluster and family."""
-    families: Sequence[tuple[str, str]] = read_families('[["c", "f"]]')
-    assert families == [("c", "f")]
 
 
 def test_why_names_the_task_of_a_running_job(bench: Bench) -> None:
