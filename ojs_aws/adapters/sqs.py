@@ -110,10 +110,7 @@ class MessageQueue:
             )
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
-        """Send messages with their delays, ten to a call.
-
-        Makes one call for ten messages.
-        """
+        """Send messages with their delays, ten in a call."""
         entries = [
             {"MessageBody": encode_message(message), "DelaySeconds": delay_s}
             for message, delay_s in messages
@@ -172,10 +169,7 @@ class MessageQueue:
             _logger.warning("An unreadable message stays in queue %s", queue, exc_info=True)
 
     def delete(self, queue: str, handles: Sequence[str]) -> None:
-        """Delete messages, ten to a call. A handle that is too old is no error.
-
-        Makes one call for ten messages.
-        """
+        """Delete messages, ten in a call. A handle that is too old is no error."""
         if len(handles) == 1:
             with _missing(), translated("DeleteMessage"), _stale():
                 self.client.delete_message(QueueUrl=self.url(queue), ReceiptHandle=handles[0])

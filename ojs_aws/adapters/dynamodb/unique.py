@@ -144,13 +144,11 @@ class UniqueJobs:
         return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
 
     def reserve(self, lock: UniqueLock, seen: UniqueLock | None) -> UniqueLock:
-        """Take a lock for a job that is not stored yet, in one conditional write.
-
-        Makes one conditional put.
+        """Take a lock for a job that is not stored yet, by one conditional put.
 
         :param seen: the lock as it was read; None when there must be none.
         :returns: the lock as it is now.
-        :raises NotAdmittedError: it is not as it was seen.
+        :raises NotAdmittedError: another request has changed the lock since.
         """
         token = self.store.writes.token()
         item = _item(lock, token)

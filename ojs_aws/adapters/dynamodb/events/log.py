@@ -1,12 +1,10 @@
 """Stores the event log: one row of numbered chunks; the next append takes the next number.
 
-Each append takes the place right behind the last chunk, on condition that nobody else has. So a
-chunk is only ever written when all before it are there, and a reader that goes on behind what it
-has seen misses none, however many consumers write, whatever their clocks say and however late an
-event is published
-(docs/decisions/0012-the-event-log-is-a-row-of-chunks.md). Where the last chunk may
-have expired and been removed, a new row begins far behind
-(docs/decisions/0052-no-number-of-the-event-log-is-used-twice.md).
+Each append writes the chunk right behind the last one, on condition that nobody else has. So a
+chunk is only written when all chunks before it are there. A reader that goes on behind what it has
+seen misses none, however many consumers write, whatever their clocks say and however late an event
+is published (decision 12). If the last chunk may have expired and been removed, a new row begins
+far behind it (decision 52).
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _too_large(what: str, size: int, limit: int) -> PayloadTooLargeError:
 
 @dataclass(frozen=True, slots=True)
 class JobInserts(JobReads):
-    """Implements the part of the port JobStore that stores new jobs."""
+    """Stores new jobs, as a part of the job store."""
 
     retention: Retention
     writes: JobWrites

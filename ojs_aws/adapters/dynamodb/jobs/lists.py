@@ -53,12 +53,12 @@ _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 @dataclass(frozen=True, slots=True)
 class Lists(InTable):
-    """Implements the part of the port JobStore that reads the index."""
+    """Reads the index, as a part of the job store."""
 
     def head(self, queue: str, limit: int) -> Head:
-        """Return the first ready jobs of a queue; jobs claimed a moment ago may be among them.
+        """Return the first ready jobs of a queue, and whether it is paused.
 
-        Returns the first ready jobs, and whether the queue is paused.
+        The index lags: jobs that were claimed a moment ago may be among them.
         """
         rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
         marks = {
@@ -77,11 +77,9 @@ class Lists(InTable):
     def oldest_ready(self, queue: str) -> Instant | None:
         """Return since when the oldest ready job has been available, whatever its priority.
 
-        One call for each priority that jobs are available in, eight at most: the highest ones.
-
-        Reads the first row of each priority: it is the oldest of that priority.
-
-        Where there are many, of the highest ones and of the lowest, which starves first.
+        The first row of each priority is the oldest of that priority. So this makes one call for
+        each priority that jobs are available in, for at most eight: the highest ones. If there are
+        more, it also reads the lowest, which starves first.
         """
         partition, (low, high) = n.list_key(queue, JobList.READY), _ALL_JOBS
         sort_keys: list[str] = []
@@ -103,8 +101,6 @@ class Lists(InTable):
         self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
     ) -> Page:
         """Return a page of waiting jobs whose next due time is in [since, until], earliest first.
-
-        Returns a page of waiting jobs due in [since, until].
 
         :param cursor: where the page before ended; any number of jobs may share an instant.
         """
@@ -131,7 +127,7 @@ class Lists(InTable):
     ) -> Page:
         """Return a page of one list of a queue; for lists ordered by time, of a time range.
 
-        Returns a page of one list; of completed jobs, those without a row, and those with one.
+        Completed jobs are those with a row of the index and those that only an item lists.
 
         :param cursor: of the page before, or of :meth:`place_of` a row.
         """
@@ -185,11 +181,10 @@ class Lists(InTable):
         return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
-        """Return how many rows a list has, in one call; not exact beyond some thousands.
+        """Return how many rows a list has; not exact beyond some thousands.
 
-        Runs one query that returns no rows; it reads a megabyte of the index at most.
-
-        And for completed jobs another one, of those without rows.
+        Runs one query that returns no rows, and reads a megabyte of the index at most. For
+        completed jobs, it runs another query, which counts those without rows.
         """
         if between is not None and between.until < between.since:
             return Count(0)

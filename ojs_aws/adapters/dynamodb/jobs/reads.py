@@ -91,7 +91,7 @@ def job_key(job_id: str) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class JobReads(Lists):
-    """Implements the part of the port JobStore that reads jobs, always consistently."""
+    """Reads jobs, always consistently, as a part of the job store."""
 
     blobs: Blobs
 

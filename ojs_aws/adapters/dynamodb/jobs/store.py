@@ -167,10 +167,8 @@ class JobStore(JobInserts):
     def list_completed(self, jobs: Sequence[JobRecord]) -> None:
         """Add completed jobs to the lists of their queues, which :meth:`acknowledge` did not.
 
-        One write for up to 36 jobs of a queue. May be repeated; a job that is added together with
-        other jobs than before may be listed twice.
-
-        Puts an item for up to 36 jobs of a queue.
+        Puts one item for up to 36 jobs of a queue. May be repeated; a job that is added together
+        with other jobs than before may be listed twice.
         """
         CompletedList(self.client, self.table).add(jobs)
 
@@ -217,7 +215,7 @@ class JobStore(JobInserts):
         return isinstance(self.blobs.placed(result)[0], str)
 
     def keep_result(self, job_id: str, result: RawJson) -> Document:
-        """Store a result before :meth:`acknowledge`; small ones need no call.
+        """Store a result before :meth:`acknowledge`.
 
         Makes no call for a small result, and one put for a large one.
         """

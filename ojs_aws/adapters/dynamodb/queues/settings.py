@@ -58,7 +58,7 @@ class QueueSettingsStore(InTable):
     token: Callable[[], str]
 
     def load(self, queues: Sequence[str]) -> dict[str, QueueSettings]:
-        """Read the settings of some queues in one strongly consistent call, if they have any.
+        """Read the settings of those queues that have any.
 
         Makes one consistent batch read.
         """
