@@ -44,9 +44,9 @@ run: $(VENV)/.ready-run ## Start a complete backend on http://127.0.0.1:8080 (RU
 	exec $(BIN)/ojs-aws local $(RUN_ARGS)
 
 .PHONY: test
-test: setup ## Run the tests, but those of other targets: templates, slow ones, deployments (TEST_ARGS="-k retry" to choose)
-	echo "test: running pytest; left out: templates ('make test-infra'), long searches ('make test-slow'), deployments ('make e2e')"
-	$(BIN)/python -m pytest -m "not e2e and not slow and not browser" --ignore=tests/infra $(TEST_ARGS)
+test: setup ## Run the tests, but those of other targets: templates, thorough ones, deployments (TEST_ARGS="-k retry" to choose)
+	echo "test: running pytest; left out: templates ('make test-infra'), thorough tests ('make test-slow'), deployments ('make e2e')"
+	$(BIN)/python -m pytest -m "not e2e and not slow and not thorough and not browser" --ignore=tests/infra $(TEST_ARGS)
 
 # -------------------------------------------------------------------------------------- building
 
@@ -83,9 +83,9 @@ test-infra: setup ## Run the tests of the constructs and their templates, which 
 	$(BIN)/python -m pytest -m "not e2e and not slow and not browser" $(TEST_ARGS) tests/infra
 
 .PHONY: test-slow
-test-slow: setup ## Run the tests that 'make test' leaves out: long searches, the wheel (TEST_ARGS="-k fuzz" to choose)
+test-slow: setup ## Run the tests that 'make test' leaves out: every fault, processes and servers, searches (TEST_ARGS="-k fuzz" to choose)
 	echo "test-slow: running pytest; this takes minutes"
-	$(BIN)/python -m pytest -m "slow and not e2e and not browser" $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "(slow or thorough) and not e2e and not browser" $(TEST_ARGS)
 
 .PHONY: e2e
 e2e: node setup emulator $(VENV)/.ready-browser ## Deploy with the real CDK to an emulator and test what was deployed

@@ -15,6 +15,8 @@ import pytest
 from ojs_aws.cli.verify.conformance.cases import Case, load_cases
 from ojs_aws.cli.verify.conformance.runner import CaseOutcome, CaseVerdict, ConformanceRunner
 
+pytestmark = pytest.mark.thorough
+
 CASES = load_cases(Path(__file__).parent / "cases")
 PROMPT_CASES = [case for case in CASES if not case.time_dependent]
 WAITING_CASES = [case for case in CASES if case.time_dependent]

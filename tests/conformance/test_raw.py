@@ -14,6 +14,8 @@ import pytest
 from ojs_aws.cli.verify.conformance.cases import uuid7
 from ojs_aws.cli.verify.conformance.runner import MEDIA_TYPE
 
+pytestmark = pytest.mark.thorough
+
 JSON_HEADERS: Final = {"Content-Type": MEDIA_TYPE}
 MEBIBYTE: Final = 1024 * 1024
 

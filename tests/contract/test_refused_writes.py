@@ -29,6 +29,8 @@ from tests.contract.test_job_store import NOW, a_job, a_reservation
 from tests.contract.test_schemas import an_entry
 from tests.contract.test_unique_jobs import new, unique_job
 
+pytestmark = pytest.mark.thorough
+
 
 class Refusing:
     """A client whose transactions are refused."""

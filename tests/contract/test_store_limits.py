@@ -38,6 +38,8 @@ from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 from tests.jobs import noise
 
+pytestmark = pytest.mark.thorough
+
 KINDS = ["moto", pytest.param("emulator", marks=pytest.mark.emulator)]
 
 

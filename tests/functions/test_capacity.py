@@ -40,6 +40,8 @@ from benchmarks.hot_keys import Writes
 from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
 from ojs_aws.pricing import MONTH_S, PRICES
 
+pytestmark = pytest.mark.thorough
+
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = "\n".join(
     (DOCS / name).read_text("utf-8") for name in ("capacity.md", "capacity-large.md")

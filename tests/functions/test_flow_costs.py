@@ -8,6 +8,8 @@ from benchmarks.flow_costs import OPERATIONS
 from benchmarks.laboratory import Bench
 from ojs_aws.domain.job import JobRecord
 
+pytestmark = pytest.mark.thorough
+
 READ, WRITE, SENT = {"GetItem": 1}, {"TransactWriteItems": 1}, {"SendMessage": 1}
 STEP = READ | {"Query": 1} | WRITE | SENT
 """The workflow, the results that were stored before, one transaction, one message."""

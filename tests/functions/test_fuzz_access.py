@@ -28,6 +28,8 @@ from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, quiet, route_o
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ApiKeys
 
+pytestmark = pytest.mark.thorough
+
 CANARY: Final = "canary"
 """Stands in everything of the foreign queue; what a request did not say no answer may have."""
 

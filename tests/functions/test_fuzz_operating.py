@@ -9,6 +9,8 @@ import pytest
 from ojs_aws.transport.http.routes import Group
 from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, by_chance, checked, suggested
 
+pytestmark = pytest.mark.thorough
+
 GROUPS = (Group.WORKER_API, Group.OPERATOR, Group.SYSTEM)
 fuzzed = Fuzzed()
 

@@ -9,6 +9,8 @@ import pytest
 from ojs_aws.transport.http.routes import Group
 from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, suggested
 
+pytestmark = pytest.mark.thorough
+
 ENGINES = {"model": Fuzzed(), "moto": Fuzzed()}
 READING = [label for label in ENGINES["model"].labels() if label.startswith("GET ")]
 CURSORS = ("0", "-1", "x", "|", "x|y", "\u00e9", "W10", "WyIiXQ", "9" * 30, "a" * 2_000)

@@ -9,6 +9,8 @@ import pytest
 from benchmarks.growth import HOUR_MS, Counter, asked, backlogs, grown, queues, timers
 from ojs_aws.domain.envelope import Job
 
+pytestmark = pytest.mark.thorough
+
 MINUTE_MS = 60_000
 
 

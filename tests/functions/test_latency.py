@@ -13,6 +13,8 @@ from benchmarks import latency
 from benchmarks.costs import KINDS, SIZES, measured
 from benchmarks.latency_figures import FIGURES
 
+pytestmark = pytest.mark.thorough
+
 PAGE: Final = (Path(__file__).resolve().parents[2] / "docs" / "latency.md").read_text("utf-8")
 NAMES: Final = (*latency.PATHS, *latency.STEPS)
 

@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+pytestmark = pytest.mark.thorough
+
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 RARE: Final = (
     "aws_xray_sdk",

@@ -24,6 +24,8 @@ from tests.aws import EmbeddedAws, changes_of, embedded, machine_ms
 from tests.functions.shard import Context, Killed, Shard
 from tests.functions.test_stream_calls import Record, lives
 
+pytestmark = pytest.mark.thorough
+
 HOUR_MS = 3_600_000
 SHORTEST_S, LONGEST_S = 5.0, 20.0
 

@@ -13,6 +13,8 @@ from tests.mutation.enumeration import DECIDING, WIRING, all_mutants
 from tests.mutation.mutants import CHECKOUT, DECISIONS, read_source
 from tests.mutation.results import Results
 
+pytestmark = pytest.mark.thorough
+
 HERE = CHECKOUT / "ojs_aws" / "services" / "made_up.py"
 
 

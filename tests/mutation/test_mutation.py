@@ -22,6 +22,8 @@ from tests.mutation.report import OPEN, PAGE, explained, keep_open, listed, stil
 from tests.mutation.rows import named_parts, place_of, row_removals
 from tests.mutation.writes import action_makers, element_removals, update_branches
 
+pytestmark = pytest.mark.thorough
+
 HERE = CHECKOUT / "ojs_aws" / "adapters" / "made_up.py"
 
 

@@ -21,6 +21,8 @@ from scripts.measure import (
 )
 from tests.hops import OPERATIONS, hops_of_operations
 
+pytestmark = pytest.mark.thorough
+
 
 def test_code_lines_leave_out_comments_docstrings_and_blanks(tmp_path: Path) -> None:
     """A text that is used counts, with each of its lines."""

@@ -7,6 +7,8 @@ import pytest
 from tests.simulation.breakages import MUTATIONS, Mutation
 from tests.simulation.mutations import hunt, patched, unknown_names
 
+pytestmark = pytest.mark.thorough
+
 QUICK = ("ack-too-late", "two-under-one-key", "too-early", "uncounted", "batch-in-part")
 """Noticed within some hundred calls."""
 LONGER = (

@@ -24,6 +24,8 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.load import HUNG_S
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 A = TypeVar("A")
 B = TypeVar("B")
 

@@ -18,6 +18,8 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import PAGE
 from tests.simulation.world import World, newest
 
+pytestmark = pytest.mark.thorough
+
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 RETRY: dict[str, Any] = {
     "max_attempts": 100,

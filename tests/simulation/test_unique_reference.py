@@ -18,6 +18,8 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 LIVE = ["available", "active", "scheduled", "retryable", "pending"]
 STATES = [None, LIVE, [*LIVE, "completed"], ["scheduled"]]

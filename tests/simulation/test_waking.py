@@ -28,6 +28,8 @@ from tests.simulation.processes import Gated
 from tests.simulation.strands import Strand, Strands
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 QUEUE = "default"
 RESERVED_MS = 900_000
 """What Lambda workers reserve: no message may wait for the end of that."""

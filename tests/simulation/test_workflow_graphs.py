@@ -20,6 +20,8 @@ from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.workflows.test_advance import ERROR, Record, Stream, create, job
 
+pytestmark = pytest.mark.thorough
+
 MAX_DEPTH = 5
 
 

@@ -23,6 +23,8 @@ from tests.transcript.recordings import FOLDER, all_features, record, recorded
 from tests.transcript.session import emulated_aws
 from tests.transcript.steps import Feature
 
+pytestmark = pytest.mark.thorough
+
 FEATURES: Final = all_features()
 SHOWN: Final = 60
 """Lines of a difference that a failure shows."""

@@ -18,6 +18,8 @@ from ojs_aws.worker.delivery.event import MAX_EVENT_BYTES
 from tests.lambda_runtimes import RUNTIMES, Runtime
 from tests.unit.worker.test_bound_functions import Bench
 
+pytestmark = pytest.mark.thorough
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "lambda-bindings.md").read_text("utf-8")
 KILLS: Final = 20
 SLOW: Final = pytest.mark.slow

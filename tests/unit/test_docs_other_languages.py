@@ -24,6 +24,8 @@ from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from tests.lambda_runtimes import tool
 from tests.load import HUNG_S
 
+pytestmark = pytest.mark.thorough
+
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "other-languages.md").read_text("utf-8")
 DRIVERS: Final = ROOT / "tests" / "clients" / "drivers"

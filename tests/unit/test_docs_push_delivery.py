@@ -26,6 +26,8 @@ from tests.lambda_runtimes import tool
 from tests.load import HUNG_S, wait_until
 from tests.unit.worker.test_lambda_worker import Bench
 
+pytestmark = pytest.mark.thorough
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "push-delivery.md").read_text("utf-8")
 KEY: Final = "whsec_test"
 JOBS: Final = 25

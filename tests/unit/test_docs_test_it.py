@@ -12,6 +12,8 @@ import pytest
 from tests.inner_tests import run_inner_tests
 from tests.unit.test_docs_testing import SETTINGS
 
+pytestmark = pytest.mark.thorough
+
 pytest_plugins = ["pytester"]
 
 DOCS: Final = Path(__file__).parents[2] / "docs"

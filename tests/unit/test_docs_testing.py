@@ -14,6 +14,8 @@ from ojs_aws import RateLimit
 from ojs_aws.testing import Ojs
 from tests.inner_tests import run_inner_tests
 
+pytestmark = pytest.mark.thorough
+
 pytest_plugins = ["pytester"]
 
 DOCS: Final = Path(__file__).parents[2] / "docs"

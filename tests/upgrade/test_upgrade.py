@@ -26,6 +26,8 @@ from tests.upgrade.scenario import (
     restored,
 )
 
+pytestmark = pytest.mark.thorough
+
 FILES = sorted(WRITTEN.glob("*.json"))
 
 

@@ -39,6 +39,8 @@ from tests.contrib.celery.shop import (
     send,
 )
 
+pytestmark = pytest.mark.thorough
+
 NAIVE = datetime(2031, 5, 1, 9, 0)  # noqa: DTZ001 - Celery takes such for UTC
 
 

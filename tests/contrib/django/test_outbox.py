@@ -30,6 +30,8 @@ from tests.contrib.django.shop.jobs import welcome
 from tests.contrib.postgres import Postgres
 from tests.load import wait_until
 
+pytestmark = pytest.mark.thorough
+
 URL = "http://127.0.0.1:1"
 MakeRelay = Callable[[str], Relay]
 

@@ -26,6 +26,8 @@ from tests.contrib.backends import Backend
 from tests.contrib.sqlalchemy.shop import Shop, confirm
 from tests.load import HUNG_S
 
+pytestmark = pytest.mark.thorough
+
 
 @dataclass
 class Clock:

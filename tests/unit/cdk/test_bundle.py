@@ -13,6 +13,8 @@ import pytest
 
 from ojs_aws.cdk.bundle import Bundle, BundlingError, Target, build
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:

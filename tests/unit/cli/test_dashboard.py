@@ -22,6 +22,8 @@ from ojs_aws.client.transports.credentials import ApiKey, Credentials
 from tests.commands import run_command
 from tests.load import HUNG_S
 
+pytestmark = pytest.mark.thorough
+
 FAR = "https://jobs.example.com"
 
 

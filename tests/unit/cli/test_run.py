@@ -18,6 +18,8 @@ from tests.load import HUNG_S, wait_until
 from tests.unit.client.doubles import JOB_ID
 from tests.unit.worker.test_process import Server
 
+pytestmark = pytest.mark.thorough
+
 JOBS = """
 from ojs_aws import Worker
 

@@ -21,6 +21,8 @@ from tests.load import HUNG_S
 from tests.output import Output
 from tests.unit.local.test_local_server import free_port, start
 
+pytestmark = pytest.mark.thorough
+
 
 def answer(body: str, status: int = 200) -> HttpAnswer:
     """Return an answer of the functions."""

@@ -23,6 +23,8 @@ from ojs_aws.local.server import LocalServer
 from ojs_aws.worker.secrets import worker_secrets
 from tests.load import HUNG_S, wait_until
 
+pytestmark = pytest.mark.thorough
+
 KEY = "whsec_test"
 
 

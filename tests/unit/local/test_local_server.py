@@ -23,6 +23,8 @@ from ojs_aws import Jobs
 from tests.load import HUNG_S
 from tests.output import Output
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
+pytestmark = pytest.mark.thorough
+
 TABLE = "t"
 URL = f"{queue_url_prefix()}q"
 

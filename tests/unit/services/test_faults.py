@@ -21,6 +21,8 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 PLAIN, SCHEDULED = "01990000-0000-7000-8000-aaaaaaaaaaaa", "01990000-0000-7000-8000-bbbbbbbbbbbb"
 POLICY = {"max_attempts": 20, "jitter": False}

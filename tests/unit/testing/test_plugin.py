@@ -12,6 +12,8 @@ import pytest
 
 from tests.inner_tests import PLUGIN, run_inner_process, run_inner_tests
 
+pytestmark = pytest.mark.thorough
+
 pytest_plugins = ["pytester"]
 
 ROOT: Final = Path(__file__).parents[3]

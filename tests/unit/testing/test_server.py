@@ -18,6 +18,8 @@ from ojs_aws.errors import NotFoundError, SchemaValidationError
 from ojs_aws.testing import OjsServer, ServerError
 from tests.unit.testing.shop import count, follow_up, jobs, send_mail
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def started() -> Iterator[OjsServer]:

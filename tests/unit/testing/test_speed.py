@@ -11,7 +11,11 @@ import gc
 import logging
 from collections.abc import Callable
 
+import pytest
+
 from benchmarks.testing_kit import one_large_test, repeated_tests
+
+pytestmark = pytest.mark.thorough
 
 MOST_CALLS = 6500
 """Of a test: about 2 ms of an idle processor."""

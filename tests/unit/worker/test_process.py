@@ -20,6 +20,8 @@ from ojs_aws.worker.paths import WorkerPathError
 from tests.load import HUNG_S, wait_until
 from tests.unit.client.doubles import JOB_ID
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = """
 import sys, time
 from ojs_aws.worker import Worker

@@ -29,6 +29,8 @@ from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 MANY = MAX_TRANSACTION + 3
 
 FEW = 11

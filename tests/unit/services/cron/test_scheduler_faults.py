@@ -24,6 +24,8 @@ from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import NAME, START, at, fetch, jobs, register
 
+pytestmark = pytest.mark.thorough
+
 POLICIES: Final = ("skip", "enqueue", "cancel_previous")
 
 

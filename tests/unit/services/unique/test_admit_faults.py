@@ -19,6 +19,8 @@ from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 STRATEGIES = ["reject", "ignore", "replace", "replace_except_schedule"]
 FIRST, SECOND = "01990000-0000-7000-8000-aaaaaaaaaaaa", "01990000-0000-7000-8000-bbbbbbbbbbbb"

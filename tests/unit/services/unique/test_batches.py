@@ -21,6 +21,8 @@ from ojs_aws.services.unique.entries import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 MANY = 52
 """Unique jobs of a batch: with their locks more than a transaction holds."""
 

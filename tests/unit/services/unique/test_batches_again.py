@@ -33,6 +33,8 @@ from tests.unit.services.unique.test_batches import (
     world_of,
 )
 
+pytestmark = pytest.mark.thorough
+
 
 def amended(job: Job, **more: Any) -> Job:
     """The job with more in its unique policy."""

@@ -17,6 +17,8 @@ from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.thorough
+
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 POLICY = {"max_attempts": 20, "jitter": False}
 

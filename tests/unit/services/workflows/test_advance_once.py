@@ -27,6 +27,8 @@ from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.workflows.test_advance import Record, Stream, create, end, job
 
+pytestmark = pytest.mark.thorough
+
 NESTED = {
     "type": "chain",
     "id": "w",
