@@ -19,6 +19,9 @@ from ojs_aws.domain.timestamps import Instant
 
 S = JobState
 
+WAITS_TO_BEGIN: Final = frozenset({S.AVAILABLE, S.SCHEDULED, S.PENDING})
+"""The states in which a job waits to begin; its priority can be changed."""
+
 TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
     {
         (None, S.SCHEDULED),
@@ -212,16 +215,13 @@ def reprioritise(job: JobRecord, priority: int) -> JobRecord:
 
     :raises ConflictError: it does not wait to begin: it runs, has ended, or waits for a retry.
     """
-    if job.state not in _MOVABLE:
+    if job.state not in WAITS_TO_BEGIN:
         message = f"The priority of a job cannot be changed in state '{job.state}'."
         hint = "It can while the job is available, scheduled or pending."
         raise wrong_state("job", job.id, job.state, message, hint)
     if job.priority == priority:
         return job
     return job.next_version(priority=priority)
-
-
-_MOVABLE: Final = frozenset({S.AVAILABLE, S.SCHEDULED, S.PENDING})
 
 
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:

@@ -44,11 +44,9 @@ STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
 }
 """The states in which operators can do each action. Cancelled is final (core, section 6.4).
 
-Clients can do less: see ``changes.STATES``.
+For clients another specification applies: see ``changes.STATES``.
 """
 REPRIORITISE: Final = "reprioritise"
-PRIORITY_STATES: Final = frozenset({JobState.AVAILABLE, JobState.SCHEDULED, JobState.PENDING})
-"""The states in which a job waits to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,9 @@ class BulkPriority:
         :raises InvalidRequestError: a bad limit or cursor; no filter at all; or states in which a
             job does not wait to begin.
         """
-        narrow = checked_filter(wanted, REPRIORITISE, PRIORITY_STATES, limit, is_dry=is_dry)
+        narrow = checked_filter(
+            wanted, REPRIORITISE, lifecycle.WAITS_TO_BEGIN, limit, is_dry=is_dry
+        )
         page = self.search.find(narrow, limit, cursor)
         jobs = {job.id: job for job in page.jobs if job.priority != priority}
         if is_dry:

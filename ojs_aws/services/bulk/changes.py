@@ -50,7 +50,7 @@ STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
 }
 """The states in which each action is possible. An active job is left to its worker.
 
-Operators may change more: see ``by_filter.STATES``.
+For operators another specification applies: see ``by_filter.STATES``.
 """
 
 Accepts = Callable[[JobRecord], bool]
