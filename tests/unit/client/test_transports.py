@@ -73,6 +73,7 @@ async def both(make: Make) -> tuple[Any, Any]:
     return await outcome(over_http, make), await outcome(in_process, make)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", CALLS)
 async def test_a_method_returns_the_same_over_both(method: str) -> None:
     """The jobs' texts too, character for character."""

@@ -25,6 +25,8 @@ from ojs_aws.local.patches import fast_expressions, fast_items, fast_queues
 from ojs_aws.local.tables import fast_tables
 from ojs_aws.topology import TABLE
 
+pytestmark = pytest.mark.thorough
+
 PARSERS = (ConditionExpressionParser, UpdateExpressionParser)
 NAME = "t"
 INDEX = "lists"

@@ -101,6 +101,7 @@ def tick_and_count(world: World) -> int:
     return len(world.faults.calls) - begin
 
 
+@pytest.mark.thorough
 def test_idle_queues_are_looked_at_each_five_minutes_and_not_all_at_once(world: World) -> None:
     """A thousand queues cost a tick two calls for about a quarter of them."""
     for number in range(1000):
@@ -147,6 +148,7 @@ def test_the_cursor_waits_for_the_index(world: World) -> None:
     assert sent(world)[late] == 1
 
 
+@pytest.mark.thorough
 def test_after_an_outage_the_oldest_go_first_and_not_all_at_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +168,7 @@ def test_after_an_outage_the_oldest_go_first_and_not_all_at_once(
     assert sent(world) == Counter(ids)
 
 
+@pytest.mark.thorough
 def test_a_sweep_that_dies_anywhere_leaves_no_job_unarmed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

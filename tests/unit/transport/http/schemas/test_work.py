@@ -188,6 +188,7 @@ def test_outside_of_requests_each_check_has_its_own_time(world: World, meter: Me
         world.backend.jobs.push(Job("email.send", ["a"], schema=uri))
 
 
+@pytest.mark.thorough
 def test_a_batch_of_involved_checks_takes_a_second_of_processor_time() -> None:
     """Measured: 40 jobs, each within the steps of one check."""
     world = World(processor_s=time.thread_time)
@@ -201,6 +202,7 @@ def test_a_batch_of_involved_checks_takes_a_second_of_processor_time() -> None:
     assert reply.status == 422
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("schema", "args"),
     [

@@ -46,6 +46,7 @@ def read(api: Api, workflow_id: str, **query: int) -> Any:
     return reply.json["workflow"]
 
 
+@pytest.mark.thorough
 def test_a_workflow_is_shown_whole_up_to_a_thousand_steps(api: Api) -> None:
     """And describes no page then."""
     assert MAX_STEP_LIMIT == MAX_SHOWN
@@ -163,6 +164,7 @@ def processor_s(call: Any, limit_s: float) -> float:
     return best
 
 
+@pytest.mark.thorough
 def test_a_chain_of_ten_thousand_steps_fits_the_gateways_time(api: Api) -> None:
     """By its processor time in a function of 512 MB, which is that of all its calls but a few."""
     body = json.dumps(chain(10_000))
