@@ -47,10 +47,18 @@ def test_what_a_tenant_may_enqueue_is_set(cli: Cli) -> None:
     assert cli.ask("tenants", "set", "acme", *lifted)["limits"] == {"max_queue_depth": 50}
 
 
+def test_a_tenants_share_is_set(cli: Cli) -> None:
+    """By a weight, and lifted by none."""
+    limits = cli.ask("tenants", "set", "acme", "--fairness-weight", "2.5")["limits"]
+    assert limits == {"fairness_weight": 2.5}
+    assert cli.ask("tenants", "set", "acme", "--fairness-weight", "none")["limits"] == {}
+
+
 @pytest.mark.parametrize(
     "options",
     [
         [],
+        ["--fairness-weight", "heavy"],
         ["--max-concurrency", "many"],
         ["--max-concurrency=-1"],
         ["--max-enqueue-rate", "100"],

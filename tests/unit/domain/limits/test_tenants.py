@@ -62,6 +62,20 @@ def test_limits_of_enqueuing_let_no_job_wait(
     assert every.limits() == {"max_concurrency": 2, **limits}
 
 
+def test_a_weight_lets_no_job_wait_and_bounds_nothing() -> None:
+    """It comes back from the bucket, and null lifts it."""
+    weighed = UNLIMITED.with_limits({"fairness_weight": 2.5})
+    assert weighed == TenantSettings(fairness_weight=2.5)
+    assert (weighed.limits(), weighed.limits_starts) == ({"fairness_weight": 2.5}, False)
+    assert not weighed.limits_depth
+    assert settings_in(kept(weighed)) == weighed
+    assert weighed.with_limits({"max_scheduled": 1}).fairness_weight == 2.5
+    assert weighed.with_limits({"fairness_weight": None}) == UNLIMITED
+    with pytest.raises(InvalidRequestError) as refused:
+        UNLIMITED.with_limits({"fairness_weight": 0})
+    assert refused.value.details["field"] == "fairness_weight"
+
+
 def test_a_bucket_without_settings_has_none() -> None:
     """There is none, nothing was set, or something else was."""
     assert UNLIMITED.text() == ""
