@@ -56,6 +56,7 @@ def test_a_key_at_the_head_is_ahead_and_one_before_it_is_not(keys: FairKeys) -> 
     later = replace(CHARGE, at=HEAD + 1_001)
     assert keys.move_on(KEY, later, NOW) is None
     assert keys.move_on(KEY, at, NOW) == HEAD + 1_000
+    assert keys.begin(KEY, replace(CHARGE, at=HEAD + 2_001), NOW)
 
 
 def test_a_key_that_is_too_far_ahead_begins_again(keys: FairKeys) -> None:

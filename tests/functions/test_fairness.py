@@ -13,10 +13,15 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, UnsupportedError
 from ojs_aws.domain.fairness import empty_ns
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.domain.jobs.ready_keys import is_fair, ready_since, virtual_start
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.queues.state import Message
 from ojs_aws.domain.runtime import IN_ORDER
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
+from ojs_aws.services.jobs.fetch.candidates import INDEX_LAG_MS, QueueSnapshot, named_by
+from ojs_aws.services.jobs.fetch.queue_line import FAIR_DUE
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
@@ -202,6 +207,13 @@ def test_a_queue_without_the_mode_pays_nothing(shop: Shop) -> None:
         shop.push("", priority=1)
         shop.fetch(2)
     assert plain["Query"] == 4
+    shop.push("")
+    shop.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    shop.clock.advance(ms=60_000_000)
+    with shop.aws.calls.counted() as again:
+        shop.backend.changer.load(shop.ids[-1], shop.clock.now())
+    assert again == {"GetItem": 1, "UpdateItem": 2}  # it timed out, and its retry became due
+    assert len(shop.rows()) == 1
     assert not any(map(is_fair, shop.rows()))
 
 
@@ -288,8 +300,10 @@ def test_why_says_that_a_key_is_over_its_share(shop: Shop) -> None:
     why = shop.backend.jobs.why
     texts = [reason.message for reason in why(ids[9]).reasons]
     assert any("Its key 'a' is over its share: 9 of them start first." in text for text in texts)
-    first = [reason.message for reason in why(ids[0]).reasons]
-    assert not any("share" in text for text in first)
+    for job_id in (ids[0], *shop.push("c")):
+        found = [reason.message for reason in why(job_id).reasons]
+        assert found
+        assert not any("share" in text for text in found)
 
 
 def test_clocks_that_differ_by_seconds_hold_no_key_up(shop: Shop) -> None:
@@ -302,3 +316,74 @@ def test_clocks_that_differ_by_seconds_hold_no_key_up(shop: Shop) -> None:
     shop.push("b", 40, by=other)
     shop.push("a", 5, by=other)
     assert Counter(shop.fetch(10)) == {"a": 5, "b": 5}
+
+
+def test_a_round_makes_a_bounded_number_of_due_jobs_available(shop: Shop) -> None:
+    """The most urgent ones: those of higher priority, then those that were due first."""
+    shop.push("a", 20)
+    shop.push("b", 20, scheduled_at="+PT10S")
+    shop.push("c", 1, scheduled_at="+PT11S", priority=3)
+    shop.clock.advance(ms=12_000)
+    assert shop.fetch() == ["c"]
+    due = [job for job in shop.all_jobs() if job.state is JobState.SCHEDULED]
+    assert 20 - len(due) in {FAIR_DUE, FAIR_DUE + 1}
+
+
+def test_a_fetch_of_a_fair_queue_reads_no_more(shop: Shop) -> None:
+    """The row that says that it is fair comes with the head."""
+    shop.push("a", 5)
+    with shop.aws.calls.counted() as fair:
+        shop.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    shop.push("", 5, queue="plain")
+    with shop.aws.calls.counted() as plain:
+        shop.backend.jobs.fetch(FetchRequest(("plain",), 1, "w"))
+    assert fair["Query"] == plain["Query"] == 2
+    assert fair["UpdateItem"] == plain["UpdateItem"] == 1
+
+
+def test_a_worker_of_one_tenant_gets_a_due_job_before_the_backlog(shop: Shop) -> None:
+    """It looks through the list itself, and settles the tenant's due jobs first."""
+    meta = {"tenant_id": "acme"}
+    shop.push("a", 3, meta=meta)
+    shop.push("b", scheduled_at="+PT10S", meta=meta)
+    shop.clock.advance(ms=11_000)
+    request = FetchRequest(("default",), 2, "w", tenant="acme")
+    assert "job.b" in {job.type for job in shop.backend.jobs.fetch(request)}
+
+
+def test_a_new_job_at_the_head_is_not_taken_for_gone(shop: Shop) -> None:
+    """Its message may come before the index shows it, and its place is before the others."""
+    shop.push("a", 30)
+    head = shop.backend.stores.store.head("default", 10)
+    shop.push("b")
+    key = next(key for key in shop.rows() if key not in {row.sort_key for row in head.jobs})
+    named = named_by(Message("b", key))
+    snapshot = QueueSnapshot(head, Page(()))
+    assert not snapshot.has_passed(named, shop.clock.now())
+    assert snapshot.has_passed(named, Instant(shop.clock.now() + INDEX_LAG_MS + 1))
+
+
+def test_many_jobs_are_enqueued_by_one_update_for_each_key(shop: Shop) -> None:
+    """A batch beyond a transaction goes by a log, and its jobs have places, too."""
+    shop.push("a")
+    with shop.aws.calls.counted() as counted:
+        shop.push("b", 250)
+    assert counted["Query"] <= 2
+    starts = sorted(map(virtual_start, shop.rows()))
+    assert len(starts) == 251
+    assert starts[-1] - starts[0] == 249_000
+
+
+def test_a_bulk_of_retries_gives_places(shop: Shop) -> None:
+    """Jobs that are retried together take places of their keys."""
+    [job_id] = shop.push("a", retry={"max_attempts": 1, "on_exhaustion": "dead_letter"})
+    shop.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    body = {"job_id": job_id, "error": {"type": "boom", "message": "broken"}}
+    api = Api(shop.backend)
+    assert api.post("/workers/nack", body).status == 200
+    shop.push("b", 3)
+    shop.clock.advance(ms=60_000)
+    answer = api.post("/jobs/bulk/retry", {"job_ids": [job_id], "atomicity": "atomic"})
+    assert answer.status == 200, answer.json
+    assert all(map(is_fair, shop.rows()))
+    assert shop.fetch(3).count("a") == 1

@@ -124,7 +124,8 @@ def test_jobs_of_one_key_take_one_update(places: FairPlaces, keys: Keys) -> None
 def test_jobs_that_are_not_available_have_no_place(places: FairPlaces, keys: Keys) -> None:
     later = a_job(state=JobState.SCHEDULED)
     assert places.place_all([later]) == [later]
-    assert places.place_again(later) is later
+    waits = a_job(state=JobState.SCHEDULED, fairness=FairShare(key="a", start=HEAD - 5))
+    assert places.place_again(waits) is waits
     assert keys.asked == []
 
 
@@ -177,6 +178,18 @@ def test_a_head_that_went_on_is_noticed(places: FairPlaces, keys: Keys, clock: F
     keys.asked.clear()
     assert start(places.place(a_job())) == HEAD + 10_000
     assert keys.asked == ["first", "begin"]
+
+
+def test_a_key_that_is_where_the_head_is_moves_on(
+    places: FairPlaces, keys: Keys, clock: FakeClock
+) -> None:
+    """By one update: to be there is to be ahead."""
+    places.place(a_job())
+    keys.head = HEAD + 1_000
+    clock.advance(ms=HEAD_MS)
+    keys.asked.clear()
+    assert start(places.place(a_job())) == HEAD + 1_000
+    assert keys.asked == ["first", "move_on"]
 
 
 def test_a_clock_that_is_ahead_holds_no_key_up(places: FairPlaces, keys: Keys) -> None:
