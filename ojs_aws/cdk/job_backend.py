@@ -334,14 +334,15 @@ class JobBackend(Construct):
         """Let operators bind queues to these targets, by the names of their bindings.
 
         :raises ValueError: a name that another construct has used, or a queue whose messages invoke
-            a dispatcher of the other kind.
+            the dispatcher of another construct.
         """
         if taken := sorted({*targets} & {*self._targets}):
             raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
-        if mixed := sorted(_queues_of_tasks(targets, self._targets)):
+        if shared := sorted(_queues_of(targets) & _queues_of(self._targets)):
             raise ValueError(
-                f"Tasks, and functions or endpoints, would get the jobs of {', '.join(mixed)}: "
-                "give tasks queues of their own."
+                f"Another construct has bindings of {', '.join(shared)}, and either would get the "
+                "jobs of both. Define all bindings of a queue in one construct; functions, "
+                "endpoints and tasks need queues of their own."
             )
         if not self._targets:
             self.alarms.watch_bindings(self.tick, self.props.alarm_topic)
@@ -371,10 +372,6 @@ def _has_functions(targets: Mapping[str, Mapping[str, Sequence[str]]]) -> bool:
     return any(not {"prefixes", "family"} & {*each} for each in targets.values())
 
 
-def _queues_of_tasks(*known: Mapping[str, Mapping[str, Sequence[str]]]) -> set[str]:
-    """Return the queues that tasks serve, and something else as well."""
-    targets = [each for some in known for each in some.values()]
-    of_tasks = {queue for each in targets if "family" in each for queue in each["queues"]}
-    return of_tasks & {
-        queue for each in targets if "family" not in each for queue in each["queues"]
-    }
+def _queues_of(targets: Mapping[str, Mapping[str, Sequence[str]]]) -> set[str]:
+    """Return the queues that some targets serve."""
+    return {queue for each in targets.values() for queue in each["queues"]}

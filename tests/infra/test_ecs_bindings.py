@@ -16,6 +16,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_sns as sns
 
 from ojs_aws.cdk import (
     EcsBindings,
@@ -45,9 +46,9 @@ class Defined:
         self.stack = Stack(App(context=NO_BUNDLING), "S")
         secret = ecs.Secret.from_secrets_manager(secretsmanager.Secret(self.stack, "Key"))
         known = [secret] if knows_secret else []
-        self.backend = JobBackend(
-            self.stack, "Jobs", JobBackendProps(queues=["media", "email"], report_secrets=known)
-        )
+        topic = sns.Topic(self.stack, "Topic") if given.pop("alarm_topic", False) else None
+        props = JobBackendProps(queues=["media", "email"], report_secrets=known, alarm_topic=topic)
+        self.backend = JobBackend(self.stack, "Jobs", props)
         vpc = ec2.Vpc(self.stack, "Vpc", max_azs=1)
         cluster = ecs.Cluster(self.stack, "Cluster", vpc=vpc)
         definition = ecs.FargateTaskDefinition(self.stack, "Render")
@@ -237,6 +238,34 @@ def test_what_cannot_work_is_refused_at_synthesis(given: dict[str, Any], problem
     """Saying what can."""
     with pytest.raises(ValueError, match=problem):
         Defined(**given).bind()
+
+
+def test_errors_of_both_functions_have_an_alarm() -> None:
+    """Of three in five minutes; a topic of the backend is notified."""
+    made = Defined(alarm_topic=True)
+    found = of_stack(made.bind())
+    alarms = {
+        each["AlarmDescription"].partition(".")[0]: each
+        for each in found.of("AWS::CloudWatch::Alarm")
+        if "of bindings" in each["AlarmDescription"]
+    }
+    assert sorted(alarms) == [
+        "The task dispatcher of bindings fails",
+        "The task settler of bindings fails",
+    ]
+    for text, each in alarms.items():
+        assert (each["MetricName"], each["Threshold"], each["Period"]) == ("Errors", 3, 300)
+        assert each["Statistic"] == "Sum"
+        role = "TaskSettler" if "settler" in text else "TaskDispatcher"
+        assert role in json.dumps(each["Dimensions"])
+        assert "Topic" in json.dumps(each["AlarmActions"])
+    quiet = [
+        each
+        for each in template().of("AWS::CloudWatch::Alarm")
+        if "of bindings" in each["AlarmDescription"]
+    ]
+    assert len(quiet) == len(alarms)
+    assert not any("AlarmActions" in each for each in quiet)
 
 
 @pytest.mark.parametrize("has_tasks_first", [True, False])

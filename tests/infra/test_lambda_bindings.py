@@ -143,9 +143,9 @@ def test_operators_may_bind_these_functions_alone() -> None:
 def test_events_by_reference_are_deleted_after_a_day() -> None:
     """Also their earlier versions; and once, however many constructs bind functions."""
     stack = Stack(App(context=NO_BUNDLING), "S")
-    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email"]))
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["one", "two"]))
     for name in ("one", "two"):
-        target = LambdaTarget(function=shop(stack, name), queues=["email"], types=[name])
+        target = LambdaTarget(function=shop(stack, name), queues=[name])
         LambdaBindings(
             stack, f"B{name}", LambdaBindingsProps(backend=backend, targets={name: target})
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from aws_cdk import Duration
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
@@ -16,6 +17,7 @@ from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.bundle import backend_bundle, with_services
 from ojs_aws.cdk.function_options import secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.monitoring.alarms import alarm, notify
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 30
 """Of dispatchers and settlers, which wait for no handler."""
+FAILURES: Final = 3
+"""Errors in five minutes at which the alarm of such a function rings. A failed sweep is one."""
 BINDING_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
 
 
@@ -68,7 +72,7 @@ def binding_function(
     services: Sequence[str] = (),
     timeout_s: int = TIMEOUT_S,
 ) -> OjsFunction:
-    """Return a function of bindings, whose handler is below ``functions``.
+    """Return a function of bindings, whose handler is below ``functions``, with an alarm.
 
     :param name: of the folder of its handler.
     :param services: further AWS services that it calls.
@@ -99,6 +103,16 @@ def binding_function(
     )
     for secret in named.values():
         secret.grant_read(function)
+    fails = alarm(
+        function,
+        "Fails",
+        f"The {name.replace('_', ' ')} of bindings fails.",
+        "operations-platform.md#a-function-fails",
+        function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
+        FAILURES,
+    )
+    if backend.props.alarm_topic is not None:
+        notify(fails, backend.props.alarm_topic)
     return function
 
 

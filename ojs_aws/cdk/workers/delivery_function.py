@@ -80,8 +80,8 @@ class DeliveryFunction(Construct):
     def __init__(self, scope: Construct, id_: str, props: DeliveryFunctionProps) -> None:
         """Define the function and its triggers.
 
-        :raises ValueError: a queue that the backend does not declare, no usable URL, or more time
-            than a function has.
+        :raises ValueError: a queue that the backend does not declare, or with bindings of another
+            construct, no usable URL, or more time than a function has.
         """
         super().__init__(scope, id_)
         if not 1 <= props.endpoint_timeout_s <= LONGEST_S:

@@ -107,7 +107,7 @@ class EcsBindings(Construct):
         """Define all of it.
 
         :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
-            two bindings for the same types of a queue, a queue that functions or endpoints serve,
+            two bindings for the same types of a queue, a queue with bindings of another construct,
             a task without a container, or a secret that the API does not know.
         """
         super().__init__(scope, id_)

@@ -93,8 +93,8 @@ class LambdaBindings(Construct):
         """Define all of it.
 
         :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
-            two bindings for the same types of a queue, an age that Lambda does not take, or a
-            secret where the API knows no tokens.
+            two bindings for the same types of a queue, an age that Lambda does not take, a
+            queue with bindings of another construct, or a secret where the API knows no tokens.
         """
         super().__init__(scope, id_)
         _check(props.targets)
