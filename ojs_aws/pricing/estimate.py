@@ -27,6 +27,10 @@ DISPATCH_MS: Final = 60
 SETTLE_MS: Final = 20
 """What dispatcher and settler take for a job, each in an invocation of its own. Busy ones share an
 invocation among up to ten jobs."""
+LEASE_MINUTES: Final = 5
+LEASE_WRITES: Final = 1
+"""How often the job of a running task is reserved anew, and the unit of it beside the item's: the
+job's row of the index (``tests/unit/worker/test_task_costs.py``)."""
 STREAM_MS: Final = 50
 STREAM_RECORD_MS: Final = 1
 TICK_MS: Final = 100
@@ -88,6 +92,7 @@ ASSUMPTIONS: Final[Sequence[str]] = (
     f"jobs wait {units.LAMBDA_CLAIM_S:g} s for Lambda workers, {units.HTTP_CLAIM_S:g} s for polls",
     f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",
     "HTTP workers fetch one job a request; their own machines come on top",
+    "tasks are Fargate's on arm64, and report how their jobs ended",
 )
 
 
@@ -134,7 +139,9 @@ def _jobs(w: Workload) -> Iterator[Line]:
     if w.uses_http_workers:  # FAIL keeps the message; the stream's consumer deletes many at once
         together = units.deleted_together(units.jobs_together(w))
         messages -= w.failures + w.jobs * (1 - 1 / together)
-    elif w.uses_bindings:  # the message of a dispatched job stays until the stream deletes it
+    elif (
+        w.uses_bindings or w.uses_tasks
+    ):  # the message of a dispatched job stays until the stream deletes it
         messages -= w.jobs * (1 - 1 / units.deleted_together(units.jobs_together(w)))
     is_in_table = not units.is_in_s3(w.size_bytes, w.compression)
     document = units.stored_bytes(w.size_bytes, w.compression) if is_in_table else 0
@@ -191,7 +198,7 @@ def _stream(w: Workload) -> Iterator[Line]:
 def _calls(w: Workload) -> tuple[float, float]:
     """Return the pushes and the workers' requests."""
     pushes = w.jobs * (1 - w.batched + w.batched / w.batch_jobs) * (not w.is_direct)
-    worked = 2 * w.attempts if w.uses_http_workers else 0.0
+    worked = 2 * w.attempts if w.uses_http_workers or w.uses_tasks else 0.0
     return pushes * (1 - w.steps), worked + w.empty_polls + w.jobs * w.heartbeats
 
 
@@ -212,13 +219,15 @@ def _workers(w: Workload) -> Iterator[Line]:
     """Yield the costs of Lambda workers."""
     if w.uses_http_workers:
         return
-    worked = w.attempts * w.job_ms / 1000 * w.worker_mb / units.KILOBYTE
+    worked = 0.0 if w.uses_tasks else w.attempts * w.job_ms / 1000 * w.worker_mb / units.KILOBYTE
     yield Line("triggers, waiting", IDLE_POLLS * w.queues, "SQS request")
     passed = w.attempts * w.limited  # each invokes a worker
     yield Line("workers, invocations", w.attempts + passed, "Lambda request")
     yield Line("workers, run", worked, "Lambda GB-second")
     if w.uses_bindings:
         yield from _bindings(w)
+    if w.uses_tasks:
+        yield from _tasks(w)
 
 
 def _bindings(w: Workload) -> Iterator[Line]:
@@ -230,6 +239,26 @@ def _bindings(w: Workload) -> Iterator[Line]:
     yield Line("settler, invocations", w.attempts, "Lambda request")
     yield Line("dispatcher and settler, run", run_s * API_GB, "Lambda GB-second")
     yield Line("bindings, read", w.attempts, "read unit")
+
+
+def _tasks(w: Workload) -> Iterator[Line]:
+    """Yield what a job in a task costs beside one of a Lambda worker."""
+    minutes = w.attempts * w.job_ms / 60_000
+    run_s = w.attempts * (DISPATCH_MS + SETTLE_MS) / 1000
+    item = units.hot_units(w.size_bytes, w.compression, is_claimed=True)
+    yield Line("tasks, processors", minutes / 60 * w.task_vcpu, "vCPU-hour")
+    yield Line("tasks, memory", minutes / 60 * w.task_gb, "task GB-hour")
+    reads = units.fetch_reads(w.size_bytes, w.compression)
+    yield Line("bindings, jobs and ends, read", w.attempts * (reads + 2), "read unit")
+    yield Line("ends, sent and received", 3 * w.attempts, "SQS request")
+    yield Line("ends' trigger, waiting", IDLE_POLLS, "SQS request")
+    yield Line("settler, invocations", w.attempts, "Lambda request")
+    yield Line("dispatcher and settler, run", run_s * API_GB, "Lambda GB-second")
+    yield Line("leases, read", minutes, "read unit")
+    yield Line("leases, written", minutes / LEASE_MINUTES * (item + LEASE_WRITES), "write unit")
+    yield Line("leases, messages", minutes / LEASE_MINUTES, "SQS request")
+    yield Line("tasks' sweep, invocations", TICKS, "Lambda request")
+    yield Line("tasks' sweep, run", TICKS * TICK_MS / 1000 * API_GB, "Lambda GB-second")
 
 
 def _standing(w: Workload) -> Iterator[Line]:

@@ -53,9 +53,10 @@ PRICES: Final[Mapping[str, float]] = {
 }
 """Dollars: DynamoDB on demand, SQS standard queues, Lambda on arm64, API Gateway HTTP APIs,
 EventBridge custom events, KMS, CloudWatch logs, metrics, alarms and dashboards. From the state
-transition on, what only the alternatives need: Step Functions, durable functions, Fargate on arm64,
-public IPv4 addresses, application load balancers, ElastiCache for Valkey (cache.t4g.small,
-cache.m7g.large). Then VPC endpoints: an interface in one zone, and what passes it."""
+transition on, what only the alternatives need: Step Functions, durable functions, Fargate on arm64
+(also for jobs in ECS tasks), public IPv4 addresses, application load balancers, ElastiCache for
+Valkey (cache.t4g.small, cache.m7g.large). Then VPC endpoints:
+an interface in one zone, and what passes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +71,15 @@ class Workload:
     :ivar failure_rate: failed attempts for each job, 0.02 for two in a hundred.
     :ivar uses_http_workers: workers poll the API, instead of being invoked by SQS.
     :ivar uses_bindings: a dispatcher hands jobs to functions of any language.
+    :ivar uses_tasks: a dispatcher starts an ECS task for each job.
+    :ivar task_vcpu: processors of such a task, on Fargate.
+    :ivar task_gb: its memory.
     :ivar is_direct: jobs are enqueued with AWS credentials (``Client.direct``), without the API.
     :ivar empty_polls: polls of HTTP workers that find nothing; an idle worker makes some 1.7
         million a month.
     :ivar heartbeats: heartbeats over HTTP for each job.
     :ivar queues: how many queues there are.
-    :ivar job_ms: what a handler takes, for Lambda workers; 0 leaves their time out.
+    :ivar job_ms: what a handler takes, for Lambda workers and tasks; 0 leaves their time out.
     :ivar worker_mb: memory of the worker function.
     :ivar retention_days: how long ended jobs are kept.
     :ivar has_bus: the ends of jobs go to the event bus, as they do by default.
@@ -105,6 +109,9 @@ class Workload:
     failure_rate: float = 0.0
     uses_http_workers: bool = False
     uses_bindings: bool = False
+    uses_tasks: bool = False
+    task_vcpu: float = 1.0
+    task_gb: float = 2.0
     is_direct: bool = False
     empty_polls: float = 0.0
     heartbeats: float = 0.0
@@ -135,10 +142,13 @@ class Workload:
         """
         if self.uses_http_workers and self.uses_bindings:
             raise ValueError("Jobs are fetched over HTTP or dispatched to bindings, not both.")
+        if self.uses_tasks and (self.uses_http_workers or self.uses_bindings):
+            raise ValueError("Jobs run in tasks, or by other workers, not both.")
         shares = (self.unique, self.steps, self.limited, self.batched, self.scheduled)
         numbers = (self.jobs, self.rate or 0.0, self.size_bytes, self.failure_rate, self.queues)
         more = (self.job_ms, self.retention_days, self.heartbeats, self.empty_polls)
-        if min(*numbers, *more, *shares, self.stream_window_s) < 0:
+        task = (self.task_vcpu, self.task_gb)
+        if min(*numbers, *more, *task, *shares, self.stream_window_s) < 0:
             raise ValueError("A workload has no negative numbers.")
         if max(shares) > 1:
             raise ValueError("A share is 1 at most.")

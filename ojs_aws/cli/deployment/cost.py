@@ -34,13 +34,18 @@ _OPTIONS: Final = {
     "uses_bindings": typer.Option(
         "--bindings", help="Lambda functions of any language run the jobs, bound to their queues."
     ),
+    "uses_tasks": typer.Option("--tasks", help="Each job runs in an ECS task on Fargate."),
+    "task_vcpu": typer.Option(min=0, help="Processors of such a task."),
+    "task_gb": typer.Option(min=0, help="Memory of such a task, in GB."),
     "is_direct": typer.Option(
         "--direct", help="Jobs are enqueued with AWS credentials, without the API."
     ),
     "empty_polls": typer.Option(min=0, help="Polls per month by HTTP workers that find nothing."),
     "heartbeats": typer.Option(min=0, help="Heartbeats over HTTP for each job."),
     "queues": typer.Option(min=1, help="Number of queues."),
-    "job_ms": typer.Option(min=0, help="Duration of a handler in Lambda, in milliseconds."),
+    "job_ms": typer.Option(
+        min=0, help="Duration of a handler in Lambda or a task, in milliseconds."
+    ),
     "worker_mb": typer.Option(min=128, help="Memory of the worker function."),
     "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),
     "has_bus": typer.Option("--bus/--no-bus", help="Publish lifecycle events to the event bus."),
