@@ -32,6 +32,7 @@ async def list_tenants(
         {"tenants": [{**each.described} for each in found]},
         {
             "Tenant": "tenant_id",
+            "State": "state",
             "Available": lambda each: each.jobs.get("available"),
             "Active": lambda each: each.jobs.get("active"),
             "Scheduled": lambda each: each.jobs.get("scheduled"),

@@ -101,11 +101,28 @@ def test_tenants_are_listed_by_id_page_by_page(deployed: Deployed) -> None:
         cursor = page["pagination"].get("next_cursor", "")
     assert (found, cursor) == (names, "")
     assert page["items"][0]["jobs"]["available"] == 1
+    assert (page["items"][0]["state"], page["items"][0]["limits"]) == ("active", {})
     assert page["pagination"] == {"limit": 2, "has_more": False}
     whole = deployed.api.get("/admin/tenants", query={"limit": "9"}).json
     assert whole["pagination"] == {"limit": 9, "has_more": False}
     wrong = deployed.api.get("/admin/tenants", query={"cursor": "x"})
     assert (wrong.status, wrong.error["details"]["field"]) == (400, "cursor")
+
+
+def test_the_list_says_who_is_limited_or_suspended(deployed: Deployed) -> None:
+    """One batch read more for the whole page, whoever has settings."""
+    for name in ("acme", "beta", "gamma"):
+        push(deployed, name)
+    deployed.flow()
+    path = "/ojs/v1/admin/tenants"
+    deployed.api.send("PATCH", f"{path}/beta", {"limits": {"max_concurrency": 3}})
+    deployed.api.send("POST", f"{path}/gamma/suspend")
+    listed = deployed.api.get("/admin/tenants").json["items"]
+    assert [(each["tenant_id"], each["state"], each["limits"]) for each in listed] == [
+        ("acme", "active", {}),
+        ("beta", "active", {"max_concurrency": 3}),
+        ("gamma", "suspended", {}),
+    ]
 
 
 def test_a_request_with_a_tenant_sees_its_own_counts_alone(deployed: Deployed) -> None:

@@ -18,7 +18,7 @@ class TenantEntry:
     :ivar jobs: how many there are in each state; ``stats`` adds ``completed_24h`` and
         ``failed_24h``.
     :ivar throughput: ``enqueued_per_minute`` and ``processed_per_minute``.
-    :ivar state: ``active`` or ``suspended``; empty in a list.
+    :ivar state: ``active`` or ``suspended``.
     :ivar limits: what was set; ``stats`` has the limit and what was counted of each.
     :ivar described: everything that the backend says of it.
     """

@@ -28,7 +28,8 @@ def list_tenants(call: Call) -> Answer[models.TenantsAnswer]:
     limit, after = number_of(query, "limit"), read_mark(_MARK, text_of(query, "cursor"))
     tenants = call.backend.tenants
     found, following = ([tenants.get(own)], "") if own else tenants.page(after, limit)
-    items = json_of([_shown(each) for each in found])
+    states = call.backend.tenant_admin.get_many([each.tenant for each in found])
+    items = json_of([_detail(each, of) for each, of in zip(found, states, strict=True)])
     pagination: models.TenantPagination = {"limit": limit, **further(write_mark(_MARK, following))}
     return Answer({"items": items, "tenants": items, "pagination": pagination})
 
@@ -36,12 +37,7 @@ def list_tenants(call: Call) -> Answer[models.TenantsAnswer]:
 def get_tenant(call: Call) -> Answer[models.TenantAnswer]:
     """Return one tenant."""
     tenant = _named(call, "get_tenant")
-    settings = _settings(call.backend.tenant_admin.get(tenant))
-    shown: models.TenantDetail = {
-        **_shown(call.backend.tenants.get(tenant)),
-        "state": settings["state"],
-        "limits": settings["limits"],
-    }
+    shown = _detail(call.backend.tenants.get(tenant), call.backend.tenant_admin.get(tenant))
     return Answer({"tenant": shown, **shown})
 
 
@@ -171,6 +167,11 @@ def _named(call: Call, operation: str) -> str:
             hint="Leave out X-OJS-Tenant, and use credentials that are bound to no tenant.",
         )
     return tenant
+
+
+def _detail(found: TenantCounts, state: TenantState) -> models.TenantDetail:
+    settings = _settings(state)
+    return {**_shown(found), "state": settings["state"], "limits": settings["limits"]}
 
 
 def _shown(found: TenantCounts) -> models.Tenant:

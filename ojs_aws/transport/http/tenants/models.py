@@ -157,6 +157,6 @@ class TenantPagination(Further):
 class TenantsAnswer(TypedDict):
     """Shows a page of the tenants."""
 
-    items: JsonOf[list[Tenant]]
-    tenants: JsonOf[list[Tenant]]
+    items: JsonOf[list[TenantDetail]]
+    tenants: JsonOf[list[TenantDetail]]
     pagination: TenantPagination
