@@ -339,6 +339,18 @@ def test_a_fetch_of_a_fair_queue_reads_no_more(shop: Shop) -> None:
         shop.backend.jobs.fetch(FetchRequest(("plain",), 1, "w"))
     assert fair["Query"] == plain["Query"] == 2
     assert fair["UpdateItem"] == plain["UpdateItem"] == 1
+    assert fair["BatchGetItem"] == plain["BatchGetItem"] == 0
+
+
+def test_a_queue_that_is_not_fair_settles_no_due_jobs_before_their_turn(shop: Shop) -> None:
+    """What is due there has its place by the clock."""
+    shop.push("", 5, scheduled_at="+PT10S", priority=-5)
+    shop.clock.advance(ms=11_000)
+    shop.push("")
+    shop.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    states = Counter(job.state for job in shop.all_jobs())
+    assert states[JobState.ACTIVE] == 1
+    assert states[JobState.SCHEDULED] >= 4
 
 
 def test_a_worker_of_one_tenant_gets_a_due_job_before_the_backlog(shop: Shop) -> None:
