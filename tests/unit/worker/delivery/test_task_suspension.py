@@ -11,7 +11,10 @@ from typing import Final
 import pytest
 
 from ojs_aws.domain.bindings.functions import COOLDOWN_MS
+from ojs_aws.domain.bindings.stopped_tasks import Task
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.task_attempts import TaskAttempt
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
 from tests.fake_ecs import refusal
 from tests.unit.worker.test_bound_tasks import BINDING, CLUSTER, DEFINITION, Bench
@@ -249,3 +252,49 @@ def test_a_sweep_reads_suspensions_for_tasks_that_have_started(bench: Bench) -> 
         bench.ecs.start(arn)
     bench.sweep()
     assert bench.calls.made["GetItem"] == 1
+
+
+def test_7_2_a_complete_job_resumes_its_binding(bench: Bench) -> None:
+    """Although a container beside its own did not start."""
+    fail_to_start(bench)
+    arn = let_a_trial_begin(bench)
+    bench.ecs.start(arn)
+    bench.ecs.end(arn, 0)
+    bench.ecs.tasks[arn]["containers"][1]["reason"] = "CannotStartContainerError: no file"
+    assert bench.sweep() == 0
+    assert not is_suspended(bench)
+
+
+def started(bench: Bench, seconds: int) -> Task:
+    """A task that started so long after the clock's time."""
+    attempt = TaskAttempt(job_id="j", attempt=1, reservation_id="r")
+    return Task(
+        arn="a",
+        cluster=CLUSTER,
+        group="g",
+        attempt=attempt,
+        definition=DEFINITION,
+        started_at=Instant(bench.world.clock.at + seconds * 1000),
+        end=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "stays"),
+    [((0,), False), ((-1,), True), ((-1, 1), False), ((1, -1), False)],
+    ids=["at this moment", "before", "the later one", "the earlier one"],
+)
+def test_7_2_the_latest_start_counts(
+    bench: Bench, seconds: tuple[int, ...], *, stays: bool
+) -> None:
+    """From the moment of the suspension on."""
+    bench.states.suspend("media", "render", "x", bench.world.clock.now())
+    bench.settler.suspensions.resume([started(bench, each) for each in seconds])
+    assert is_suspended(bench) is stays
+
+
+def test_7_2_a_start_says_nothing_of_other_bindings(bench: Bench) -> None:
+    """Of the same queue, with definitions of their own."""
+    bench.states.suspend("media", "encode", "x", bench.world.clock.now())
+    bench.settler.suspensions.resume([started(bench, 1)])
+    assert "encode" in bench.states.of("media").suspended
