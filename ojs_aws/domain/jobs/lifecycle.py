@@ -201,7 +201,7 @@ def activate(job: JobRecord, now: Instant, order: int) -> JobRecord:
     :raises ConflictError: it is not pending, or waits for others of its sequence.
     """
     require(job, "activate", S.PENDING)
-    if job.sequence is not None and job.sequence.is_blocked:
+    if job.sequence is not None:  # it is pending because others come first
         message = f"Cannot activate job: it waits for others of its sequence '{job.sequence.key}'."
         raise wrong_state("job", job.id, job.state, message, f"ojs-aws why {job.id}")
     return moved(job, S.AVAILABLE, activated_at=now, enqueued_at=now, order=order)

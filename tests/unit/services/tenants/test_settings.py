@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +13,8 @@ from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
 from ojs_aws.services.queues import push_settings as module
 from ojs_aws.services.tenants.settings import TenantSettingsCache
 from ojs_aws.testing.deployment import FakeClock
+from tests.jobs import any_job
+from tests.simulation.world import World
 
 TWO = TenantSettings(max_concurrency=2)
 
@@ -113,3 +115,21 @@ def test_a_suspended_tenant_is_not_admitted(stored: Stored, clock: FakeClock) ->
     shown = {"code": "TENANT_LIMIT_EXCEEDED", "tenant_id": "acme", "limit": "suspended"}
     assert error | shown | {"current": 0, "maximum": 0} == error
     assert refused.value.details["retry_after_seconds"] == 60
+
+
+def test_push_reads_settings_of_tenants_only_where_one_has_some() -> None:
+    """And then for jobs that name a tenant alone."""
+    world = World()
+    world.backend.queues.push_settings.of("default")
+    acme = {"tenant_id": "acme"}
+    assert _calls_of_push(world, meta=acme) == ["insert", "send"]
+    world.backend.tenant_admin.change("beta", lambda _: TWO)
+    world.clock.advance(s=6)
+    assert _calls_of_push(world) == ["insert", "send"]
+    assert _calls_of_push(world, meta=acme) == ["load", "insert", "send"]
+
+
+def _calls_of_push(world: World, **attributes: Any) -> list[str]:
+    world.faults.calls.clear()
+    world.backend.jobs.push(any_job("a.b", [], **attributes))
+    return list(world.faults.calls)

@@ -1,0 +1,84 @@
+"""What jobs of a sequence share with all others, and what only one that waits for its turn has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ojs_aws.adapters.dynamodb.sequences import Sequences
+from ojs_aws.domain.errors import ConflictError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from tests.jobs import any_job
+from tests.simulation.world import World
+
+KEY = "order-4711"
+
+
+@pytest.fixture
+def world() -> World:
+    """A backend without jobs."""
+    return World()
+
+
+def pushed(world: World, **attributes: Any) -> JobRecord:
+    """The record of a new job of the sequence."""
+    world.clock.advance(ms=5)
+    record = world.backend.jobs.push(any_job("a.b", [], sequence=KEY, **attributes)).record
+    assert record is not None
+    return record
+
+
+def fetch(world: World) -> list[str]:
+    """The jobs that a worker gets."""
+    return [job.id for job in world.backend.jobs.fetch(FetchRequest(("default",), 9, "w"))]
+
+
+def test_a_single_push_takes_its_place_behind_the_others(world: World) -> None:
+    """Only the first of them is available."""
+    first, second = pushed(world), pushed(world)
+    assert (first.state, second.state) == (JobState.AVAILABLE, JobState.PENDING)
+    assert [each.sequence.position for each in (first, second) if each.sequence] == [1, 2]
+    assert fetch(world) == [first.id]
+
+
+def test_a_job_that_waits_for_its_turn_is_not_activated(world: World) -> None:
+    """Nobody may let it overtake the others."""
+    pushed(world)
+    second = pushed(world)
+    with pytest.raises(ConflictError, match="waits for others of its sequence"):
+        world.backend.jobs.activate(second.id)
+
+
+def test_a_job_that_runs_is_not_said_to_wait_for_its_turn(world: World) -> None:
+    """Only one that waits for others is."""
+    first, second = pushed(world), pushed(world)
+    assert fetch(world) == [first.id]
+    codes = {
+        job.id: {reason.code for reason in world.backend.jobs.why(job.id).reasons}
+        for job in (first, second)
+    }
+    assert ReasonCode.IN_SEQUENCE not in codes[first.id]
+    assert ReasonCode.IN_SEQUENCE in codes[second.id]
+
+
+def test_jobs_of_a_sequence_are_cancelled_all_or_none(world: World) -> None:
+    """What needs its turn is to enqueue a discarded one again."""
+    first, second = pushed(world), pushed(world)
+    ids = [first.id, second.id]
+    report = world.backend.bulk.changes.named(BulkAction.CANCEL, ids, is_atomic=True)
+    assert {each.status for each in report.outcomes} == {BulkStatus.DONE}
+
+
+def test_stopped_sequences_are_looked_for_where_a_job_was_discarded(world: World) -> None:
+    """A deployment without discarded jobs makes no call for them."""
+    pushed(world)
+
+    def sequences() -> Sequences:
+        raise AssertionError("nobody was to ask")
+
+    assert replace(world.backend.findings, sequences=sequences)().findings is not None
