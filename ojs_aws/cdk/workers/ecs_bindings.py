@@ -210,9 +210,8 @@ class EcsBindings(Construct):
         props.backend.grant(function, SETTLER)
         for cluster in {each.cluster for each in props.targets.values()}:
             _allow_watch(function, cluster)
-        if function.role is not None:
-            policy = function.role.node.find_child("DefaultPolicy")
-            accept_each(policy, "AwsSolutions-IAM5", _PATTERNS)
+        if (role := function.role) is not None:
+            accept_each(role.node.find_child("DefaultPolicy"), "AwsSolutions-IAM5", _PATTERNS)
         function.add_event_source(binding_trigger(props, self.ends))
         return function
 
