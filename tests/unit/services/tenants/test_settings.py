@@ -13,6 +13,7 @@ from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
 from ojs_aws.services.queues import push_settings as module
 from ojs_aws.services.tenants.settings import TenantSettingsCache
 from ojs_aws.testing.deployment import FakeClock
+from tests.api import Api
 from tests.jobs import any_job
 from tests.simulation.world import World
 
@@ -127,6 +128,16 @@ def test_push_reads_settings_of_tenants_only_where_one_has_some() -> None:
     world.clock.advance(s=6)
     assert _calls_of_push(world) == ["insert", "send"]
     assert _calls_of_push(world, meta=acme) == ["load", "insert", "send"]
+
+
+def test_a_batch_reads_the_settings_of_the_tenants_that_it_names() -> None:
+    """Jobs without a tenant have none."""
+    world = World()
+    world.backend.tenant_admin.change("beta", lambda _: TWO)
+    named = {"type": "a.b", "args": [], "meta": {"tenant_id": "acme"}}
+    world.faults.calls.clear()
+    reply = Api(world.backend).post("/jobs/batch", {"jobs": [{"type": "a.b", "args": []}, named]})
+    assert (reply.status, world.faults.calls.count("load")) == (201, 1)
 
 
 def _calls_of_push(world: World, **attributes: Any) -> list[str]:
