@@ -6,6 +6,7 @@ no job.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -40,12 +41,15 @@ class Lateness:
         one would have. Until nothing waits there.
     :ivar hidden_until: when the last message of a queue came back that was hidden, or delayed, when
         the world healed. Until then the sweep takes them for those of jobs that a limit makes wait.
+    :ivar full_at: when the limit of a job was last seen full: a function that never answers keeps
+        the slot of its job until the reservation ends.
     """
 
     began: int
     is_polled: bool
     behind: dict[str, int] = field(default_factory=dict)
     hidden_until: Mapping[str, int] = field(default_factory=dict)
+    full_at: dict[str, int] = field(default_factory=dict)
 
     def look(self, jobs: Iterable[JobRecord], now: int) -> list[tuple[JobRecord, Instant]]:
         """Note in which queues jobs wait that are not new, and return those that are due."""
@@ -61,8 +65,14 @@ class Lateness:
     def problems(self, jobs: Iterable[JobRecord], now: int) -> list[str]:
         """Return what is wrong with jobs that are due for too long."""
         found = []
+        jobs = [*jobs]
+        taken = Counter(
+            key for job in jobs if job.reservation is not None for key in job.reservation.slots
+        )
         for job, since in self.look(jobs, now):
-            ticks = (now - max(since, self.began)) // TICK_MS
+            if _is_full(job, taken):
+                self.full_at[job.id] = now
+            ticks = (now - max(since, self.began, self.full_at.get(job.id, 0))) // TICK_MS
             most = POLLED if self.is_polled else self.behind.get(job.queue, NEW)
             if ticks > most:
                 found.append(f"job {job.id[-4:]} is {job.state}, and due for {ticks} ticks")
@@ -76,6 +86,14 @@ class Lateness:
         """Whether the job was enqueued, or activated, without any fault."""
         is_activated = job.scheduled_at is None and (job.enqueued_at or 0) >= self.began
         return not job.attempt and (job.created_at >= self.began or is_activated)
+
+
+def _is_full(job: JobRecord, taken: Counter[str]) -> bool:
+    """Whether as many jobs run as the limit of an available one lets run."""
+    limit = job.limit
+    if limit is None or limit.concurrency is None or job.state is not JobState.AVAILABLE:
+        return False
+    return taken[limit.key] >= limit.concurrency
 
 
 def _due_since(job: JobRecord) -> Instant | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.fault_profile import FaultProfile
@@ -66,3 +66,20 @@ def test_a_limited_job_may_wait_until_hidden_messages_come_back() -> None:
     assert not hidden.problems([replace(lost, limit=limit)], too_late)
     is_back = Lateness(START, is_polled=False, hidden_until={lost.queue: START})
     assert is_back.problems([replace(lost, limit=limit)], too_late)
+
+
+def test_a_job_may_wait_until_the_limit_has_room() -> None:
+    """From then on it is due as every other one."""
+    lateness = Lateness(START, is_polled=False)
+    job = replace(ready_job(), limit=Limit(key="alpha", concurrency=1))
+    held = Reservation(
+        id="r",
+        worker_id="w",
+        expires_at=Instant(TOO_LATE + 1),
+        execution_ends_at=Instant(TOO_LATE + 1),
+        slots=("alpha",),
+    )
+    runs = replace(job, id="runs", state=JobState.ACTIVE, reservation=held)
+    assert not lateness.problems([runs, job], TOO_LATE)
+    assert not lateness.problems([job], TOO_LATE + TICK_MS - 1)
+    assert lateness.problems([job], TOO_LATE + (REPAIRED + 1) * TICK_MS)
