@@ -431,4 +431,19 @@ MUTATIONS: Final = (
         "ojs_aws.worker.delivery.dispatch:_Round._begin",
         (("        begin()", "        [begin() for _ in '12']"),),
     ),
+    Mutation(
+        "task-stopped",
+        "the sweep stops tasks whose attempts still run",
+        "ojs_aws.worker.delivery.task_sweep:TaskSweep._keep_or_stop",
+        (
+            ("if job is not None and task.attempt.which.is_running(job):", "if False:"),
+            ("if _is_in_vain(task, job, now):", "if True:"),
+        ),
+    ),
+    Mutation(
+        "task-lost-counted",
+        "a job whose task AWS took away has failed",
+        "ojs_aws.worker.delivery.task_settle:TaskSettler._report",
+        (("elif end.is_given_back:", "elif False:"),),
+    ),
 )

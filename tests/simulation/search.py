@@ -32,6 +32,11 @@ WEIGHTS: Final = {
     "invoke": 9,
     "settle": 12,
     "spoil_function": 0.5,
+    "dispatch_task": 14,
+    "task_runs": 12,
+    "task_reports": 4,
+    "settle_task": 9,
+    "sweep_tasks": 6,
     "suspend": 0.7,
     "finish": 14,
     "resend": 3,
@@ -62,6 +67,9 @@ WEIGHTS: Final = {
     "quiet": 0.3,
 }
 """How often what is done; most of the time, what has begun goes on."""
+
+TASKS_ALONE: Final = 0.3
+"""In how many runs nearly all jobs are run by tasks: these take longer than what else runs jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ def drawn(seed: str, count: int = ACTIONS) -> Run:
     chance = random.Random(seed)
     profile = draw(chance)
     weights = {kind: weight * chance.choice((0.2, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
+    if chance.random() < TASKS_ALONE:
+        weights |= {kind: weights[kind] / 10 for kind in ("fetch", "lambda", "dispatch")}
     kinds = chance.choices([*weights], [*weights.values()], k=count)
     return Run(seed, profile, tuple(Action(kind, chance.getrandbits(32)) for kind in kinds))
 

@@ -21,6 +21,8 @@ LONGER = (
     "settled-late",
     "invoked-twice",
     "suspended-tried",
+    "task-lost-counted",
+    "task-stopped",
 )
 """Noticed within some thousand: a second or more for each."""
 

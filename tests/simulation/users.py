@@ -10,6 +10,7 @@ from tests.simulation.operators import Operators
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause
 from tests.simulation.simulation import FAR, QUEUES
+from tests.simulation.tasking import Tasking
 from tests.simulation.workers import Workers
 
 HIDDEN_S: Final = 1_800
@@ -19,7 +20,7 @@ MOST_READS: Final = 5
 """Invocations of the stream's consumer in a quiet minute."""
 
 
-class Users(Clients, Dispatching, Operators, Workers):
+class Users(Clients, Dispatching, Operators, Tasking, Workers):
     """All of them.
 
     :ivar was_quiet: whether a quiet time was already.
