@@ -280,3 +280,8 @@ class JobRecord(CheckedAttributes):
     def error(self) -> Failure | None:
         """Return the latest failure, until a success clears it."""
         return self.failures[-1] if self.failures and self.state is not JobState.COMPLETED else None
+
+
+def is_blocked(job: JobRecord) -> bool:
+    """Return whether a job waits for others of its sequence."""
+    return job.sequence is not None and job.sequence.is_blocked

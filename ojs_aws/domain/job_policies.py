@@ -119,7 +119,7 @@ class SequencePlace:
     """Holds a job's place in a sequence: jobs with one key that run one after another.
 
     :ivar position: counts from 1 for each run of the sequence; 0 before the job is stored.
-    :ivar is_blocked: the job is pending because others of the sequence are before it.
+    :ivar is_blocked: the job is pending, or scheduled, and others of the sequence are before it.
     :ivar checks: whoever reads the table's stream looks whether the head has ended unnoticed.
     """
 

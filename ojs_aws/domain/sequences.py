@@ -11,7 +11,7 @@ from typing import Final
 
 from ojs_aws.domain.attributes import invalid, wrong_state
 from ojs_aws.domain.errors import ConflictError, JsonValue, PayloadTooLargeError
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.limits.policies import KEY_FORM, is_key
@@ -122,8 +122,9 @@ def _begun_by(job: JobRecord, now: Instant) -> Sequence:
 def _placed(job: JobRecord, position: int, blocked: bool) -> JobRecord:  # noqa: FBT001
     if not blocked:
         return _with_place(job, position=position)
-    pending = replace(job, state=JobState.PENDING, enqueued_at=None)
-    return _with_place(pending, position=position, is_blocked=True)
+    if job.state is not JobState.SCHEDULED:
+        job = replace(job, state=JobState.PENDING, enqueued_at=None)
+    return _with_place(job, position=position, is_blocked=True)
 
 
 def _with_place(job: JobRecord, **changes: object) -> JobRecord:
@@ -136,17 +137,18 @@ def place_of(job: JobRecord) -> SequencePlace:
     return job.sequence
 
 
-def is_blocked(job: JobRecord) -> bool:
-    """Return whether a job waits for others of its sequence."""
-    return job.sequence is not None and job.sequence.is_blocked
-
-
 def released(job: JobRecord, now: Instant, order: int) -> JobRecord:
-    """Return a blocked job as it is when its turn comes: available, or scheduled for later."""
+    """Return a blocked job as it is when its turn comes: available, or scheduled for later.
+
+    Blocked jobs that are scheduled were stored as pending ones before; they are released, too.
+    """
     place = replace(place_of(job), is_blocked=False, checks=False)
     due = job.scheduled_at
-    state = JobState.SCHEDULED if due is not None and due > now else JobState.AVAILABLE
-    return lifecycle.moved(job, state, enqueued_at=now, order=order, sequence=place)
+    if due is not None and due > now:
+        scheduled = JobState.SCHEDULED
+        return job.next_version(state=scheduled, enqueued_at=now, order=order, sequence=place)
+    available = JobState.AVAILABLE
+    return lifecycle.moved(job, available, enqueued_at=now, order=order, sequence=place)
 
 
 def cancelled(job: JobRecord, now: Instant) -> JobRecord:

@@ -13,7 +13,7 @@ from ojs_aws.client.loop_thread import in_loop_thread
 from ojs_aws.client.results import Stored, WaitTimeoutError
 from ojs_aws.client.transports.in_process import InProcessTransport, stored_of
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.job import JobRecord, JobState, Reservation
+from ojs_aws.domain.job import JobRecord, JobState, Reservation, is_blocked
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware.chain.threads import in_thread
@@ -125,7 +125,8 @@ class InlineRuns:
     def _next(self) -> JobRecord | None:
         """Return the next new job, claimed."""
         for record in self.backend.records():
-            if record.state in RUNNABLE and record.id not in self.begun:
+            is_runnable = record.state in RUNNABLE and not is_blocked(record)
+            if is_runnable and record.id not in self.begun:
                 self.begun.add(record.id)
                 return self.backend.call(self._claim, record)
         return None

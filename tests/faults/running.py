@@ -15,10 +15,9 @@ from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_values
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
+from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere, is_blocked
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.sequences import is_blocked
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.stored_jobs.list_stop import ListStop

@@ -10,6 +10,7 @@ import pytest
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
@@ -124,12 +125,28 @@ def test_a_retry_and_a_schedule_keep_the_place(shop: Shop) -> None:
     assert shop.fetch() == [late]
     shop.fail(late, {"type": "boom", "message": "again"})
     assert shop.state(late) == "retryable"
-    assert (shop.state(behind), shop.fetch()) == ("pending", [])
+    assert (shop.state(behind), shop.fetch()) == ("scheduled", [])
     shop.clock.advance(s=5)
     assert shop.fetch() == [late]
     shop.complete(late)
     assert shop.state(behind) == "scheduled"
     shop.clock.advance(s=10)
+    assert shop.fetch() == [behind]
+
+
+def test_a_blocked_job_whose_time_has_come_waits_for_its_turn(shop: Shop) -> None:
+    first = shop.push()
+    behind = shop.push(scheduled_at="+PT10S")
+    assert shop.fetch() == [first]
+    shop.clock.advance(s=60)
+    assert (shop.state(behind), shop.fetch()) == ("scheduled", [])
+    why = [each["code"] for each in shop.api.get(f"/admin/jobs/{behind}/why").json["reasons"]]
+    assert why == ["in_sequence", "scheduled"]
+    row = shop.backend.stores.store.listed("default", JobList.WAITING, 10).jobs[0]
+    assert (row.id, row.state) == (behind, JobState.SCHEDULED)
+    assert row.due > shop.clock.now() + 10**12
+    shop.complete(first)
+    assert shop.state(behind) == "available"
     assert shop.fetch() == [behind]
 
 

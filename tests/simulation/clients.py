@@ -9,9 +9,8 @@ from typing import Any
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError, QueueDrainingError, QueueFullError
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobState, is_blocked
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.domain.sequences import is_blocked
 from ojs_aws.domain.workflows.definition import read_definition
 from ojs_aws.services.cron.service import Registration
 from ojs_aws.transport.http.jobs.envelope import read_job

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobState, is_blocked
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, names_of
-from ojs_aws.domain.sequences import is_blocked
 from ojs_aws.domain.workflows.workflow import WorkflowState
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.stored_jobs.list_stop import ListStop

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.job import Failure, JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs.failures import recorded
 from ojs_aws.domain.jobs.lifecycle import UNDELAYED, exhausted, fail, moved
 from ojs_aws.domain.jobs.ready_keys import ready_sort_key
@@ -27,6 +27,8 @@ def next_due(job: JobRecord) -> Instant | None:
     match job.state:
         case S.ACTIVE:
             return job.reservation.due_at if job.reservation else None
+        case S.SCHEDULED if is_blocked(job):
+            return job.expires_at  # its time alone does not give it its turn
         case S.SCHEDULED:
             return _earliest(job.scheduled_at, job.expires_at)
         case S.RETRYABLE:

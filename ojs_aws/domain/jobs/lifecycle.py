@@ -31,7 +31,6 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
         (S.PENDING, S.AVAILABLE),
         (S.AVAILABLE, S.ACTIVE),
         (S.AVAILABLE, S.SCHEDULED),  # ojs-rate-limiting, section 6.2
-        (S.PENDING, S.SCHEDULED),  # its turn in a sequence comes before its time
         (S.ACTIVE, S.COMPLETED),
         (S.ACTIVE, S.RETRYABLE),
         (S.ACTIVE, S.DISCARDED),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs.lifecycle import SNOOZE
 from ojs_aws.domain.jobs.task_attempts import TASK_WORKER, TaskAttempt
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
@@ -72,7 +72,7 @@ def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
             found = [_scheduled(job, now)]
         case JobState.RETRYABLE:
             found = [_backoff(job, now)]
-        case JobState.PENDING if job.sequence is not None and job.sequence.is_blocked:
+        case JobState.PENDING if is_blocked(job):
             found = []
         case JobState.PENDING:
             text = "It was enqueued as pending, and waits until somebody activates it."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.actor import read_actor
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
@@ -92,14 +92,14 @@ class Why:
         if job.state is JobState.AVAILABLE:
             reasons = [*self._held_back(job, now, names_others=names_others), *reasons]
             checked = _CHECKED
-        elif job.state in {JobState.SCHEDULED, JobState.RETRYABLE}:
-            reasons += self._late_sweep(now)
-            checked = ("job", "sweep")
-        elif job.sequence is not None and job.sequence.is_blocked:
+        elif is_blocked(job):
             from ojs_aws.services.sequences.reasons import why_blocked  # few jobs are
 
             blocked = why_blocked(self.sequences(), job, now, names_others=names_others)
             reasons, checked = [blocked, *reasons], ("job", "sequence")
+        elif job.state in {JobState.SCHEDULED, JobState.RETRYABLE}:
+            reasons += self._late_sweep(now)
+            checked = ("job", "sweep")
         elif job.state is JobState.ACTIVE:
             reasons = [*self._silent(job, now), *reasons]
             checked = ("job", "worker")

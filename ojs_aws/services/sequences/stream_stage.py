@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import JobRecord, is_blocked
 from ojs_aws.domain.job_policies import OnDiscard
-from ojs_aws.domain.sequences import BlockedJob, is_blocked, place_of, what_follows
+from ojs_aws.domain.sequences import BlockedJob, place_of, what_follows
 
 if TYPE_CHECKING:
     from ojs_aws.services.sequences.advance import SequenceAdvance

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.queues.state import Message, ReceivedMessage
@@ -104,7 +104,7 @@ class JobMessages:
         """Return the seconds until the job may run, or None if no message is due yet."""
         if job.state is JobState.AVAILABLE:
             return 0
-        if job.state not in {JobState.SCHEDULED, JobState.RETRYABLE}:
+        if is_blocked(job) or job.state not in {JobState.SCHEDULED, JobState.RETRYABLE}:
             return None
         due = deadlines.next_due(job)
         if due is None or deadlines.wait_ms(job) > MAX_DELAY_S * 1000:

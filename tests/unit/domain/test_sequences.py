@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
-from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.sequences import (
     CHECK_MS,
     BlockedJob,
     Sequence,
     cancelled,
     enqueue,
-    is_blocked,
     is_over,
     read_sequence,
     released,
@@ -105,11 +104,26 @@ def test_a_job_behind_others_is_blocked_and_may_have_the_head_checked(
         (Instant(NOW + 1), JobState.SCHEDULED),
     ],
 )
-def test_a_job_whose_turn_comes_waits_for_its_time(due: Instant | None, state: JobState) -> None:
-    pending = ordered(state=JobState.PENDING, scheduled_at=due, sequence=BLOCKED)
-    after = released(pending, NOW, 77)
+@pytest.mark.parametrize("stored", [JobState.PENDING, JobState.SCHEDULED])
+def test_a_job_whose_turn_comes_waits_for_its_time(
+    stored: JobState, due: Instant | None, state: JobState
+) -> None:
+    waiting = ordered(state=stored, scheduled_at=due, sequence=BLOCKED)
+    after = released(waiting, NOW, 77)
     assert (after.state, after.enqueued_at, after.order) == (state, NOW, 77)
+    assert after.version == waiting.version + 1
     assert after.sequence == SequencePlace(key="k", position=2)
+
+
+def test_a_blocked_job_that_is_scheduled_stays_so_until_its_turn_comes() -> None:
+    due = Instant(NOW + 5_000)
+    late = ordered(2, state=JobState.SCHEDULED, scheduled_at=due)
+    [blocked], _ = enqueue([late], live(), NOW)
+    assert (blocked.state, is_blocked(blocked)) == (JobState.SCHEDULED, True)
+    assert deadlines.settle(blocked, due) == blocked
+    expiring = replace(blocked, expires_at=Instant(due + 1))
+    assert deadlines.settle(expiring, due) == expiring
+    assert deadlines.settle(expiring, Instant(due + 1)).state is JobState.DISCARDED
 
 
 def test_a_cancelled_job_is_blocked_no_more() -> None:

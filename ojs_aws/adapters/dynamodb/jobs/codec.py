@@ -28,7 +28,7 @@ from ojs_aws.adapters.dynamodb.jobs.reservations import (
 )
 from ojs_aws.adapters.dynamodb.table import item_key
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job import Failure, JobRecord, JobState, Replay
+from ojs_aws.domain.job import Failure, JobRecord, JobState, Replay, is_blocked
 from ojs_aws.domain.job_policies import FairShare, Limit, OnDiscard, SequencePlace
 from ojs_aws.domain.job_policies import Retention as Kept
 from ojs_aws.domain.jobs import deadlines
@@ -111,6 +111,8 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
             held = job.reservation
             due = (held.row_at if held else deadlines.next_due(job)) or 0
             is_far = deadlines.wait_ms(job) > MAX_DELAY_S * 1000
+            if is_blocked(job):
+                due, is_far = job.expires_at or NEVER, True
             return JobList.WAITING, n.due_key(due, is_far=is_far, priority=job.priority)
         case JobState.PENDING:
             return JobList.PENDING, n.instant_key(job.created_at)
@@ -140,6 +142,9 @@ def from_row(row: Item) -> ListedJob:
         visibility_timeout_ms=read_number(row, n.VISIBILITY),
     )
 
+
+NEVER: Final = 999_999_999_999_999
+"""The due time, in the index, of a job that waits for no instant: a blocked one of a sequence."""
 
 Retention = Callable[[JobState, bool], int]
 """Seconds that a job in a terminal state is kept, by the state and whether it is a dead letter; 0

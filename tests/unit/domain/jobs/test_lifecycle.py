@@ -63,13 +63,12 @@ def active(now: int = START, **changes: Any) -> JobRecord:
 def test_the_table_is_the_specifications() -> None:
     """STATE-001, STATE-037: section 6.3, and expiry from section 5.2.
 
-    A limit may schedule an available job (ojs-rate-limiting, section 6.2), and the turn of a
-    blocked job may come before its time.
+    A limit may schedule an available job (ojs-rate-limiting, section 6.2).
     """
     table = {
         None: {S.SCHEDULED, S.AVAILABLE, S.PENDING},
         S.SCHEDULED: {S.AVAILABLE, S.CANCELLED, S.DISCARDED},
-        S.PENDING: {S.AVAILABLE, S.SCHEDULED, S.CANCELLED, S.DISCARDED},
+        S.PENDING: {S.AVAILABLE, S.CANCELLED, S.DISCARDED},
         S.AVAILABLE: {S.ACTIVE, S.SCHEDULED, S.CANCELLED, S.DISCARDED},
         S.ACTIVE: {S.COMPLETED, S.RETRYABLE, S.DISCARDED, S.CANCELLED, S.AVAILABLE},
         S.RETRYABLE: {S.AVAILABLE, S.CANCELLED, S.DISCARDED},

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.job_policies import Limit
+from ojs_aws.domain.job_policies import Limit, SequencePlace
 from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.queues.state import ReceivedMessage
@@ -65,6 +65,15 @@ def messages_of(world: World) -> JobMessages:
         (waiting(JobState.SCHEDULED, REACH), [MAX_DELAY_S]),
         (waiting(JobState.SCHEDULED, REACH + 1), []),
         (a_job(state=JobState.PENDING, expires_at=Instant(NOW + 5_000)), []),
+        (
+            a_job(
+                state=JobState.SCHEDULED,
+                scheduled_at=Instant(NOW + 1_000),
+                expires_at=Instant(NOW + 5_000),
+                sequence=SequencePlace(key="k", position=2, is_blocked=True),
+            ),
+            [],
+        ),
         (a_job(state=JobState.ACTIVE, reservation=a_reservation()), []),
         (a_job(state=JobState.COMPLETED, completed_at=NOW), []),
     ],

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
+import pytest
+
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.jobs.codec import NEVER, from_item, listing, to_item
 from ojs_aws.domain.job import Checkpoint, Failure, JobRecord, JobState, Replay, Reservation
 from ojs_aws.domain.job_policies import (
     FairShare,
@@ -19,6 +23,7 @@ from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.domain.retry import read_retry_policy
 from ojs_aws.domain.timestamps import Instant
+from tests.contract.test_job_store import a_job
 from tests.full_records import left_out
 
 RETRY: Final = RawJson('{"max_attempts":7}')
@@ -123,3 +128,18 @@ def test_the_full_job_leaves_nothing_out() -> None:
     stored = {each for each in left_out(FULL) if not each.startswith("RetryPolicy.")}
     by_each_write = {"JobRecord.kept_until", "JobRecord.token"}
     assert stored == {*by_each_write, "Reservation.listed_at"}, "which the key of the row says"
+
+
+@pytest.mark.parametrize(("expires_at", "due"), [(None, NEVER), (Instant(9_000), 9_000)])
+def test_a_blocked_job_is_due_never_or_when_it_expires(
+    expires_at: Instant | None, due: int
+) -> None:
+    job = a_job(
+        state=JobState.SCHEDULED,
+        scheduled_at=Instant(5_000),
+        expires_at=expires_at,
+        sequence=SequencePlace(key="k", position=2, is_blocked=True),
+    )
+    assert listing(job)[1] == n.due_key(due, is_far=True, priority=job.priority)
+    released = replace(job, sequence=SequencePlace(key="k", position=2))
+    assert listing(released)[1].startswith(n.instant_key(5_000))
