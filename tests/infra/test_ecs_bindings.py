@@ -205,6 +205,7 @@ def test_tasks_may_have_public_addresses_and_spare_capacity() -> None:
             subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PUBLIC),
             assign_public_ip=True,
             spot=True,
+            non_retryable_errors=["exit.3"],
             container="worker",
         )
     }
@@ -212,6 +213,7 @@ def test_tasks_may_have_public_addresses_and_spare_capacity() -> None:
     written = variables(found, DISPATCHER)["OJS_BINDINGS"]
     (binding,) = read_task_bindings(text_of(written))
     assert (binding.has_public_ip, binding.capacity) == (True, "FARGATE_SPOT")
+    assert binding.non_retryable_errors == ["exit.3"]
     assert "VpcPublicSubnet1" in json.dumps(written)
     assert "VpcPrivateSubnet1" not in json.dumps(written)
     assert len(found.of("AWS::EC2::SecurityGroup")) == 1
@@ -231,6 +233,9 @@ def test_tasks_with_public_addresses_are_in_public_subnets() -> None:
         ({"has_container": False}, "no container"),
         ({"knows_secret": False}, "report_secrets"),
         ({"names": []}, "a target at least"),
+        ({"non_retryable_errors": "exit.3"}, "non_retryable_errors of 'render'"),
+        ({"non_retryable_errors": [3]}, "non_retryable_errors of 'render'"),
+        ({"non_retryable_errors": [""]}, "non_retryable_errors of 'render'"),
         ({"names": ["one", "two"]}, r"both serve 'video.\*' of the queue 'media'"),
     ],
 )

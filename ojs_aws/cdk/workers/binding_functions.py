@@ -149,3 +149,14 @@ def check_targets(targets: Mapping[str, BoundTypes]) -> None:
                         f"The targets {other!r} and {name!r} both serve {pattern!r} of the queue "
                         f"{queue!r}: name different types."
                     )
+
+
+def check_errors(name: str, errors: Sequence[str]) -> None:
+    """Refuse errors that no retry policy could name.
+
+    :raises ValueError: saying what is wrong with them.
+    """
+    if isinstance(errors, str) or not all(isinstance(each, str) and each for each in errors):
+        raise ValueError(
+            f"non_retryable_errors of {name!r} is a list of names of errors: ['exit.3']."
+        )

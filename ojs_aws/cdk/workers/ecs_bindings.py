@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import ArnFormat, Duration, Stack, Tags
+from aws_cdk import Duration, Stack, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -24,8 +23,10 @@ from ojs_aws.cdk.workers.binding_functions import (
     BindingOptions,
     binding_function,
     binding_trigger,
+    check_errors,
     check_targets,
 )
+from ojs_aws.cdk.workers.task_rights import allow_start, allow_watch
 from ojs_aws.topology import (
     BINDINGS,
     OWNER_TAG,
@@ -66,6 +67,9 @@ class EcsTarget:
     :ivar assign_public_ip: give tasks public addresses, for public subnets without a NAT gateway.
     :ivar spot: take spare capacity: it costs less, and a job whose task is taken away is given
         back, uncounted. The cluster needs Fargate's capacity providers.
+    :ivar non_retryable_errors: after which no retry helps: ``"exit.3"`` for an exit code,
+        ``"exit.*"`` for all but 0, ``"task_failed"`` for each end without a report. Beside those of
+        the job's retry policy.
     """
 
     task_definition: ecs.FargateTaskDefinition
@@ -77,6 +81,7 @@ class EcsTarget:
     security_groups: Sequence[ec2.ISecurityGroup] = ()
     assign_public_ip: bool = False
     spot: bool = False
+    non_retryable_errors: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +113,8 @@ class EcsBindings(Construct):
 
         :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
             two bindings for the same types of a queue, a queue with bindings of another construct,
-            a task without a container, or a secret that the API does not know.
+            a task without a container, an error that is none, or a secret that the API does not
+            know.
         """
         super().__init__(scope, id_)
         check_targets(props.targets)
@@ -162,7 +168,7 @@ class EcsBindings(Construct):
         )
         backend.grant(function, DISPATCHER, queues)
         for target in props.targets.values():
-            _allow_start(function, target)
+            allow_start(function, target.task_definition, target.cluster)
         for queue in queues:
             function.add_event_source(binding_trigger(props, queue))
         for found in function.node.find_all():
@@ -179,6 +185,7 @@ class EcsBindings(Construct):
             if definition.default_container is None:
                 raise ValueError(f"The task of {name!r} has no container: add one before.")
             container = definition.default_container.container_name
+        check_errors(name, target.non_retryable_errors)
         groups = [*target.security_groups] or [
             ec2.SecurityGroup(self, f"Group{name}", vpc=vpc, description=f"Tasks of {name}")
         ]
@@ -194,6 +201,7 @@ class EcsBindings(Construct):
             "security_groups": [each.security_group_id for each in groups],
             "has_public_ip": target.assign_public_ip,
             "capacity": _SPOT if target.spot else "",
+            "non_retryable_errors": [*target.non_retryable_errors],
         }
 
     def _settler(self) -> OjsFunction:
@@ -209,7 +217,7 @@ class EcsBindings(Construct):
         )
         props.backend.grant(function, SETTLER)
         for cluster in {each.cluster for each in props.targets.values()}:
-            _allow_watch(function, cluster)
+            allow_watch(function, cluster)
         if (role := function.role) is not None:
             accept_each(role.node.find_child("DefaultPolicy"), "AwsSolutions-IAM5", _PATTERNS)
         function.add_event_source(binding_trigger(props, self.ends))
@@ -258,43 +266,3 @@ def _subnet_ids(vpc: ec2.IVpc, target: EcsTarget) -> list[str]:
         subnet_type=chosen.subnet_type,
     )
     return [*found.subnet_ids]
-
-
-def _allow_start(function: OjsFunction, target: EcsTarget) -> None:
-    """Let the dispatcher start this task definition in its cluster, and hand on its two roles."""
-    definition = target.task_definition
-    roles = [definition.task_role, definition.obtain_execution_role()]
-    function.add_to_role_policy(
-        iam.PolicyStatement(
-            actions=["ecs:RunTask"],
-            resources=[definition.task_definition_arn],
-            conditions={"ArnEquals": {"ecs:cluster": target.cluster.cluster_arn}},
-        )
-    )
-    function.add_to_role_policy(
-        iam.PolicyStatement(
-            actions=["iam:PassRole"],
-            resources=[each.role_arn for each in roles],
-            conditions={"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}},
-        )
-    )
-
-
-def _allow_watch(function: OjsFunction, cluster: ecs.ICluster) -> None:
-    """Let the settler list, describe and stop the tasks of a cluster."""
-    own = Stack.of(cluster).format_arn(
-        service="ecs",
-        resource="task",
-        resource_name=f"{cluster.cluster_name}/*",
-        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
-    )
-    function.add_to_role_policy(
-        iam.PolicyStatement(actions=["ecs:DescribeTasks", "ecs:StopTask"], resources=[own])
-    )
-    function.add_to_role_policy(
-        iam.PolicyStatement(
-            actions=["ecs:ListTasks"],  # ECS knows no resource for it but instances
-            resources=["*"],
-            conditions={"ArnEquals": {"ecs:cluster": cluster.cluster_arn}},
-        )
-    )

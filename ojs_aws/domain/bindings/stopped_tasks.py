@@ -41,12 +41,14 @@ class TaskEnd:
     :ivar is_complete: the job's container exited by itself, with 0.
     :ivar is_given_back: the attempt does not count.
     :ivar broken: why no task of the definition will start; empty unless ECS says so.
+    :ivar code: ``exit.3`` for the exit code 3, else ``task_failed``: retry policies may name it.
     :ivar message: for people.
     """
 
     is_complete: bool
     is_given_back: bool
     broken: str
+    code: str
     message: str
     details: Mapping[str, JsonValue]
 
@@ -114,6 +116,7 @@ def _end(described: Mapping[str, Any]) -> TaskEnd:
         is_complete=is_complete,
         is_given_back=bool(broken) or stop_code in _NOT_THE_JOBS_FAULT,
         broken=broken,
+        code=f"exit.{exit_code}" if exit_code else TASK_FAILED,
         message=f"The task stopped{exited}: {why}.",
         details={name: value for name, value in details.items() if value is not None},
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ojs_aws.domain.bindings.functions import Binding
+from ojs_aws.domain.retry import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class TaskBinding(Binding):
     :ivar has_public_ip: whether a task gets a public address.
     :ivar capacity: name of a capacity provider, such as ``FARGATE_SPOT``; empty: Fargate itself,
         which every cluster has.
+    :ivar non_retryable_errors: of ends after which no retry helps, as a retry policy names them.
     """
 
     cluster: str
@@ -29,11 +31,21 @@ class TaskBinding(Binding):
     security_groups: Sequence[str]
     has_public_ip: bool = False
     capacity: str = ""
+    non_retryable_errors: Sequence[str] = ()
 
     @property
     def family(self) -> str:
         """Return the family of the task definition."""
-        return self.target.rpartition("/")[2].partition(":")[0]
+        return family_of(self.target)
+
+    def forbids(self, *names: str) -> bool:
+        """Return whether no retry helps after an error of one of these names."""
+        return RetryPolicy(non_retryable_errors=(*self.non_retryable_errors,)).forbids(*names)
+
+
+def family_of(definition: str) -> str:
+    """Return the family of a task definition, whatever its revision."""
+    return definition.rpartition("/")[2].partition(":")[0]
 
 
 def read_task_bindings(text: str) -> list[TaskBinding]:

@@ -88,16 +88,19 @@ class TaskSettler:
             if end.broken:
                 now = self.backend.clock.now()
                 self.suspensions.suspend(record.queue, task.definition, end.broken, now)
-            error = _error(_UNDELIVERED, end, code="SNOOZE")
+            error = _error(_UNDELIVERED, end, "SNOOZE")
             delay_ms = wait_ms(record.uncounted_attempts)
             jobs.fail.requeue(
                 record.id, None, members(error), which=which, delay_ms=delay_ms, start=record
             )
         else:
-            jobs.fail(record.id, None, members(_error(TASK_FAILED, end)), which=which, start=record)
+            error = _error(TASK_FAILED, end, end.code)
+            if self.suspensions.forbids_retry(task.definition, TASK_FAILED, end.code):
+                error["retryable"] = False
+            jobs.fail(record.id, None, members(error), which=which, start=record)
         if record.reservation and record.reservation.slots:
             self.backend.job_messages.pass_on(record, self.backend.clock.now())
 
 
-def _error(kind: str, end: TaskEnd, code: str = TASK_FAILED) -> dict[str, JsonValue]:
+def _error(kind: str, end: TaskEnd, code: str) -> dict[str, JsonValue]:
     return {"type": kind, "code": code, "message": end.message, "details": {**end.details}}

@@ -353,8 +353,59 @@ def test_a_task_that_ends_otherwise_has_failed(bench: Bench) -> None:
         "The task stopped with exit code 3: Essential container in task exited. OutOfMemoryError."
     )
     details = json.loads(failure.extra["details"])
-    assert details["exit_code"] == 3
+    assert (failure.code, details["exit_code"]) == ("exit.3", 3)
     assert details["task_arn"] == bench.arn
+
+
+@pytest.mark.parametrize(
+    ("patterns", "state"),
+    [
+        (["exit.3"], JobState.DISCARDED),
+        (["exit.*"], JobState.DISCARDED),
+        (["task_failed"], JobState.DISCARDED),
+        (["exit.4", "exit.33"], JobState.RETRYABLE),
+    ],
+)
+def test_7_2_a_binding_says_after_which_ends_no_retry_helps(
+    patterns: list[str], state: JobState
+) -> None:
+    """As a retry policy names errors: by the exit code, or by the type."""
+    bench = Bench(replace(BINDING, non_retryable_errors=patterns))
+    assert ended(bench, exit_code=3).state is state
+
+
+def test_7_2_a_retry_policy_names_exit_codes(bench: Bench) -> None:
+    """Of the job itself, where its binding says nothing."""
+    job_id = bench.push(retry={"non_retryable_errors": ["exit.3"]})
+    bench.dispatch()
+    bench.ecs.end(bench.arn, 3)
+    bench.settle()
+    assert bench.job(job_id).state is JobState.DISCARDED
+
+
+def test_7_2_another_definition_says_nothing_of_a_tasks_end() -> None:
+    """Its errors are its own."""
+    other = replace(
+        BINDING, name="other", types=["other"], target=DEFINITION.replace("render", "ship")
+    )
+    bench = Bench(BINDING, replace(other, non_retryable_errors=["exit.*"]))
+    assert ended(bench, exit_code=3).state is JobState.RETRYABLE
+
+
+def test_7_2_a_task_of_an_older_revision_ends_as_its_binding_says() -> None:
+    """It may run for hours after a deployment."""
+    bench = Bench(replace(BINDING, non_retryable_errors=["exit.3"]))
+    job_id = bench.push()
+    bench.dispatch()
+    bench.ecs.tasks[bench.arn]["taskDefinitionArn"] = DEFINITION.replace(":7", ":6")
+    bench.ecs.end(bench.arn, 3)
+    bench.settle()
+    assert bench.job(job_id).state is JobState.DISCARDED
+
+
+def test_an_end_without_an_exit_code_has_the_code_of_its_type(bench: Bench) -> None:
+    """There is none to name."""
+    assert ended(bench, exit_code=None).failures[0].code == "task_failed"
 
 
 @pytest.mark.parametrize(
