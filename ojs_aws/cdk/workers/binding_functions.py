@@ -151,7 +151,7 @@ def check_targets(targets: Mapping[str, BoundTypes]) -> None:
                     )
 
 
-def check_errors(name: str, errors: Sequence[str]) -> None:
+def check_errors(name: str, errors: Sequence[object]) -> None:
     """Refuse errors that no retry policy could name.
 
     :raises ValueError: saying what is wrong with them.
