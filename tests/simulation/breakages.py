@@ -378,6 +378,23 @@ MUTATIONS: Final = (
         (("PAUSED in marks", "False"),),
     ),
     Mutation(
+        "head-backwards",
+        "FETCH reads the ready list from its end",
+        "ojs_aws.adapters.dynamodb.jobs.lists:Lists.head",
+        (("JobList.READY), limit)", "JobList.READY), limit, backwards=True)"),),
+    ),
+    Mutation(
+        "sequence-backwards",
+        "the last blocked job of a sequence gets the turn",
+        "ojs_aws.adapters.dynamodb.sequences:Sequences.look",
+        (
+            (
+                'found = [*islice(self.store.items("#pk = :pk", values, **options), most + 1)]',
+                'found = [*self.store.items("#pk = :pk", values, **options)][::-1]',
+            ),
+        ),
+    ),
+    Mutation(
         "throttle-ignored",
         "a throttle lets each job begin",
         "ojs_aws.domain.limits.rules:take",

@@ -21,6 +21,8 @@ LONGER = (
     "settled-late",
     "invoked-twice",
     "suspended-tried",
+    "head-backwards",
+    "sequence-backwards",
     "task-lost-counted",
     "task-stopped",
 )

@@ -238,3 +238,19 @@ def test_a_job_is_overtaken_only_where_fetches_overlap(most: int) -> None:
             meeting.check(job_id)
 
     meet()
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("count", [1, 4])
+def test_fetches_that_do_not_overlap_keep_the_order(count: int, *, newest_first: bool) -> None:
+    """Whatever their messages name, and although more jobs stand in line than one look shows."""
+    world = World()
+    if newest_first:
+        world.receive_newest_first()
+    low = backlog(world, 30)
+    high = backlog(world, 30, priority=10)
+    begun: list[str] = []
+    for number in range(60 // count):
+        jobs = world.backend.jobs.fetch(FetchRequest(("default",), count, f"w{number}"))
+        begun += [job.id for job in jobs]
+    assert begun == high + low
