@@ -243,7 +243,7 @@ def test_no_number_is_used_again_when_the_newest_chunks_went_first(
     writer = log if is_old_process else log_of(aws)
     with aws.calls.counted() as calls:
         writer.append([event(8)], later)
-    assert calls == {"Query": 1, "GetItem": 1, "TransactWriteItems": 1}
+    assert calls == {"Query": 2, "GetItem": 1, "TransactWriteItems": 1}
     with aws.calls.counted() as calls:
         writer.append([event(9)], Instant(later + 1))
     assert calls == {"PutItem": 1}
@@ -362,6 +362,30 @@ def test_of_two_that_begin_a_row_one_begins_it(aws: EmbeddedAws, *, is_new: bool
     slow = replace(log_of(aws), client=instead(client, get_item=overtaken))
     slow.append([event(3)], later)
     assert all_of(log_of(aws), EventQuery(cursor=cursors[1])) == [event(3)]
+
+
+@pytest.mark.parametrize("before", range(1, 5))
+def test_a_row_that_another_one_begins_meanwhile_is_gone_on_with(
+    aws: EmbeddedAws, before: int
+) -> None:
+    """Whichever call of the second it comes before: the first one's next chunk is behind both."""
+    first, client, calls = log_of(aws), aws.clients.dynamodb, itertools.count(1)
+
+    def overtaken(name: str) -> Any:
+        def call(**request: Any) -> Any:
+            if next(calls) == before:
+                first.append([event(1)], NOW)
+            return getattr(client, name)(**request)
+
+        return call
+
+    names = ("get_item", "query", "put_item", "transact_write_items")
+    second = replace(
+        log_of(aws), client=instead(client, **{each: overtaken(each) for each in names})
+    )
+    second.append([event(2)], Instant(NOW + 3_000))
+    first.append([event(3)], NOW)
+    assert all_of(log_of(aws), EventQuery(limit=9))[-1] == event(3)
 
 
 def _chunks(aws: EmbeddedAws) -> list[dict[str, Any]]:
@@ -564,10 +588,10 @@ def test_an_append_costs_one_call_and_few_units(aws: EmbeddedAws, log: EventLog)
 
 
 def test_the_first_append_of_a_process_looks_for_the_end(aws: EmbeddedAws) -> None:
-    """One query; the very first append of a table also begins the log."""
+    """One query; the very first append of a table also begins the log, and looks again before."""
     with aws.calls.counted() as calls:
         log_of(aws).append([event(1)], NOW)
-    assert calls == {"Query": 1, "GetItem": 1, "TransactWriteItems": 1}
+    assert calls == {"Query": 2, "GetItem": 1, "TransactWriteItems": 1}
     with aws.calls.counted() as calls:
         log_of(aws).append([event(2)], NOW)
     assert calls == {"Query": 1, "PutItem": 1}

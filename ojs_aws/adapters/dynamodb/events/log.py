@@ -76,15 +76,13 @@ class EventLog(InTable):
 
     def _append(self, events: Sequence[Event], now: Instant) -> None:
         token = self.new_token()
-        tail = next(iter(self._tails), None)
-        if tail is not None and not tail.is_surely_last(now, self.retention_s):
-            tail = None
+        tail = self._if_last(next(iter(self._tails), None), now)
         for _ in range(MAX_CONFLICTS):
-            tail = tail or self._find_tail()
-            if tail is not None and tail.is_surely_last(now, self.retention_s):
+            tail = tail or self._if_last(self._find_tail(), now)
+            if tail is not None:
                 written = self._put(tail, events, now, token)
             else:
-                written = self._begin(tail, events, now, token)
+                written = self._begin(events, now, token)
             if written is not None:
                 self._tails[:] = [written]
                 return
@@ -100,6 +98,10 @@ class EventLog(InTable):
         count = len(self._refused)
         self._refused.clear()
         return count
+
+    def _if_last(self, tail: Tail | None, now: Instant) -> Tail | None:
+        """Return a chunk if it is surely the last one."""
+        return tail if tail is not None and tail.is_surely_last(now, self.retention_s) else None
 
     def _find_tail(self) -> Tail | None:
         items = self.query(
@@ -127,18 +129,18 @@ class EventLog(InTable):
             return written if failed.is_own(chunk) else None
         return written
 
-    def _begin(
-        self, tail: Tail | None, events: Sequence[Event], now: Instant, token: str
-    ) -> Tail | None:
+    def _begin(self, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
         """Begin a row of chunks far behind all earlier ones, some of which may have expired.
 
         Its place is the time: appends come to less than one a millisecond. Who begins notes that
         beside the log, so that only one does, and closes the place behind the last chunk that is
-        left with an empty one, so that nobody goes on there.
-
-        :param tail: that last chunk; None for a log that is new, or of which nothing is left.
+        left with an empty one, so that nobody goes on there. The note is read before that chunk:
+        who begins between the two has moved the note, and who began before them is seen.
         """
         before = read_number(self.get_item(item_key(HEAD, HEAD)), START)
+        tail = self._find_tail()
+        if self._if_last(tail, now) is not None:
+            return None  # another one began a row just now
         closed = [] if tail is None else [tail.position + 1]
         position = max([now, *([] if before is None else [before + 1]), *(p + 1 for p in closed)])
         written = Tail(position, now, self._ttl(tail, now))
