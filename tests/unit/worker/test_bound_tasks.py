@@ -176,7 +176,7 @@ def bench() -> Bench:
 
 
 # ---------------------------------------------------------------------------------- the start
-def test_a_job_is_active_before_its_task_starts(bench: Bench) -> None:
+def test_10_1_a_job_is_active_before_its_task_starts(bench: Bench) -> None:
     """And its message stays hidden."""
     job_id = bench.push()
     assert len(bench.dispatch()) == 1
@@ -235,7 +235,7 @@ def test_a_container_fetches_its_job_and_reports_with_its_token(bench: Bench) ->
     assert bench.request(given, "GET", "", None).status == 409
 
 
-def test_two_claims_of_a_job_have_two_tasks(bench: Bench) -> None:
+def test_8_1_two_claims_of_a_job_have_two_tasks(bench: Bench) -> None:
     """And the token of the first is dead: 409, and nothing changes."""
     job_id = bench.push(retry={"initial_interval": "PT1S", "jitter": False})
     bench.dispatch()
@@ -304,7 +304,7 @@ def test_7_2_a_task_that_finds_no_machine_gives_its_job_back(bench: Bench) -> No
 
 
 @pytest.mark.parametrize("has_effect", [True, False])
-def test_a_lost_answer_starts_no_second_task(bench: Bench, *, has_effect: bool) -> None:
+def test_10_1_a_lost_answer_starts_no_second_task(bench: Bench, *, has_effect: bool) -> None:
     """The task may run: its end, or the end of the reservation, decides."""
     bench.ecs.faults["RunTask"] = refusal("RunTask", "ServerException", status=500), has_effect
     job_id = bench.push()
@@ -336,13 +336,13 @@ def ended(bench: Bench, container: dict[str, str] | None = None, **given: Any) -
     return bench.job(job_id)
 
 
-def test_a_task_that_ends_with_0_completes_its_job(bench: Bench) -> None:
+def test_7_1_a_task_that_ends_with_0_completes_its_job(bench: Bench) -> None:
     """Without a result, and once, although the event came twice."""
     done = ended(bench, exit_code=0)
     assert (done.state, done.result) == (JobState.COMPLETED, None)
 
 
-def test_a_task_that_ends_otherwise_has_failed(bench: Bench) -> None:
+def test_7_1_a_task_that_ends_otherwise_has_failed(bench: Bench) -> None:
     """With its exit code and the reason of ECS; the retry policy decides."""
     failed = ended(bench, {"reason": "OutOfMemoryError"}, exit_code=3)
     assert failed.state is JobState.RETRYABLE
@@ -424,6 +424,7 @@ def test_a_task_that_was_stopped_has_not_completed_its_job(
     failed = ended(bench, **given)
     assert (failed.state, failed.uncounted_attempts) == (JobState.RETRYABLE, 0)
     assert failed.failures[0].type == "task_failed"
+    assert failed.failures[0].code != "exit.0"
 
 
 @pytest.mark.parametrize(
