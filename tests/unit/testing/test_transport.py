@@ -163,3 +163,14 @@ def test_many_threads_run_jobs_that_enqueue_others(ojs: Ojs) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(lambda _: count_down.enqueue_sync(10).result(), range(8))
         assert [*found] == [10] * 8
+
+
+def test_a_scheduled_job_that_waits_for_others_of_its_sequence_does_not_run(ojs: Ojs) -> None:
+    jobs = [
+        Job("orders.report", ["a"], sequence="k"),
+        Job("orders.report", ["b"], sequence="k", scheduled_at="+10s"),
+    ]
+    with SyncClient("https://nowhere.invalid") as client:
+        states = [each.job.state for each in client.enqueue_many(jobs)]
+    assert states == ["completed", "scheduled"]
+    ojs.assert_completed(build_report, count=1)
