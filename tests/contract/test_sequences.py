@@ -159,6 +159,35 @@ def test_a_retry_begins_an_idle_sequence_and_passes_no_other_job(sequences: Sequ
         sequences.resume(gone, after)
 
 
+def test_a_retry_gives_no_position_that_was_given(sequences: Sequences) -> None:
+    """Jobs that came behind it keep theirs."""
+    head, _ = stored(sequences, 1, 2)
+    gone = discarded(sequences, head)
+    sequences.resume(gone, lifecycle.retry_discarded(gone, LATER, 8))
+    assert (seen(sequences).head, seen(sequences).next) == (1, 3)
+
+
+def test_a_position_whose_job_has_had_its_turn_is_not_given_again(sequences: Sequences) -> None:
+    """Its row is gone, so that the sequence itself has to say it."""
+    stored(sequences, 1)
+    before = seen(sequences)
+    [second] = stored(sequences, 2, seen=before)
+    change = second, released(second, LATER, 7)
+    assert sequences.hand_over(before, [], row_of(second), change, LATER)
+    with pytest.raises(NotAdmittedError):
+        stored(sequences, 3, seen=before)
+
+
+def test_a_sequence_that_began_anew_is_another_one(sequences: Sequences) -> None:
+    """Though it has had as many changes."""
+    stored(sequences, 1)
+    before = seen(sequences)
+    assert sequences.end(before)
+    stored(sequences, 2)
+    assert seen(sequences).version == before.version
+    assert not sequences.stop(before, LATER)
+
+
 def test_only_its_own_row_is_removed(sequences: Sequences) -> None:
     _, waits = stored(sequences, 1, 2)
     sequences.forget("", "k", BlockedJob(2, "another"))

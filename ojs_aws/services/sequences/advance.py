@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import NotFoundError
-from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import OnDiscard
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.sequences import (
@@ -84,7 +84,7 @@ class SequenceAdvance:
 
     def _send_again(self, head: JobRecord | None) -> None:
         """Send the message of a head that has not begun: who gave it the turn may have died."""
-        if head is not None and head.state is not JobState.ACTIVE and not head.attempt:
+        if head is not None and not head.attempt:
             self.job_messages.send_for([head], self._now())
 
     def _go_on(

@@ -11,6 +11,7 @@ from ojs_aws.adapters.dynamodb.sequences import Sequences
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
@@ -25,10 +26,10 @@ def world() -> World:
     return World()
 
 
-def pushed(world: World, **attributes: Any) -> JobRecord:
+def pushed(world: World, sequence: Any = KEY, **attributes: Any) -> JobRecord:
     """The record of a new job of the sequence."""
     world.clock.advance(ms=5)
-    record = world.backend.jobs.push(any_job("a.b", [], sequence=KEY, **attributes)).record
+    record = world.backend.jobs.push(any_job("a.b", [], sequence=sequence, **attributes)).record
     assert record is not None
     return record
 
@@ -82,3 +83,42 @@ def test_stopped_sequences_are_looked_for_where_a_job_was_discarded(world: World
         raise AssertionError("nobody was to ask")
 
     assert replace(world.backend.findings, sequences=sequences)().findings is not None
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_the_message_of_a_head_is_sent_again_until_it_has_begun(
+    world: World, *, begins: bool
+) -> None:
+    """Who gave it the turn may have died before it sent one."""
+    first = pushed(world)
+    pushed(world)
+    if begins:
+        assert fetch(world) == [first.id]
+    world.faults.calls.clear()
+    assert world.backend.sequence_advance.advance("", KEY)
+    assert ("send" in world.faults.calls) is not begins
+
+
+def test_a_head_that_was_given_back_has_its_message_already(world: World) -> None:
+    """It has begun once."""
+    first = pushed(world)
+    assert fetch(world) == [first.id]
+    world.backend.jobs.fail.requeue(first.id, "w", None)
+    world.faults.calls.clear()
+    assert world.backend.sequence_advance.advance("", KEY)
+    assert "send" not in world.faults.calls
+
+
+def test_blocked_jobs_that_ended_before_are_not_cancelled_with_the_others(world: World) -> None:
+    """Only their rows go."""
+    choice = {"key": KEY, "on_discard": "cancel"}
+    first, second, third = (pushed(world, sequence=choice) for _ in range(3))
+    assert fetch(world) == [first.id]
+    world.backend.jobs.cancel(second.id)
+    error = parse_object('{"type": "boom", "code": "DISCARD", "message": "broken"}')
+    world.backend.jobs.fail(first.id, "w", error)
+    while not world.backend.sequence_advance.advance("", KEY):
+        pass
+    states = [world.backend.jobs.info(job.id).state for job in (first, second, third)]
+    assert states == [JobState.DISCARDED, JobState.CANCELLED, JobState.CANCELLED]
+    assert world.sequences.load("", KEY) is None
