@@ -165,7 +165,7 @@ def test_many_threads_run_jobs_that_enqueue_others(ojs: Ojs) -> None:
         assert [*found] == [10] * 8
 
 
-def test_a_scheduled_job_that_waits_for_others_of_its_sequence_does_not_run(ojs: Ojs) -> None:
+def test_a_scheduled_job_that_waits_for_its_turn_does_not_run(ojs: Ojs) -> None:
     jobs = [
         Job("orders.report", ["a"], sequence="k"),
         Job("orders.report", ["b"], sequence="k", scheduled_at="+10s"),
