@@ -46,10 +46,11 @@ def test_every_alarm_has_a_runbook() -> None:
 def test_bindings_are_watched_where_there_are_some() -> None:
     """Once, with the topic of the others; a deployment without them pays for no alarm."""
     scope = Stack(App(context=NO_BUNDLING), "S")
-    props = JobBackendProps(queues=["email"], alarm_topic=sns.Topic(scope, "Topic"))
+    queues = ["email", "sms"]
+    props = JobBackendProps(queues=queues, alarm_topic=sns.Topic(scope, "Topic"))
     backend = JobBackend(scope, "Jobs", props)
-    for name in ("one", "two"):
-        backend.allow_targets({name: {"queues": ["email"], "types": []}})
+    for queue in queues:
+        backend.allow_targets({queue: {"queues": [queue], "types": []}})
     found = of_stack(scope).of("AWS::CloudWatch::Alarm")
     (alarm,) = [each for each in found if each["MetricName"] == SUSPENDED_METRIC]
     others = [each for each in found if each["MetricName"] != SUSPENDED_METRIC]

@@ -76,7 +76,7 @@ def test_only_a_loop_that_is_waited_for_leaves_the_job_to_another_thread(
 def test_each_job_begins_once() -> None:
     """Also if it waits again: another call may be about to run it."""
     records = [
-        SimpleNamespace(id=str(number), state=state)
+        SimpleNamespace(id=str(number), state=state, sequence=None)
         for number, state in enumerate([JobState.AVAILABLE, JobState.ACTIVE, JobState.SCHEDULED])
     ]
     backend = SimpleNamespace(records=lambda: records, call=lambda _claim, record: record.id)
