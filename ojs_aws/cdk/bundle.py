@@ -60,7 +60,7 @@ PAGE: Final = PACKAGE / "dashboard"
 """The folder of the dashboard's page."""
 
 _NEEDLESS: Final = {
-    PACKAGE: frozenset({_HERE.name, PAGE.name, "cli", "memory_aws", "pricing"}),
+    PACKAGE: frozenset({_HERE.name, PAGE.name, "cli", "memory_aws", "pricing", "testing"}),
     PAGE: frozenset({"web"}),
 }
 """What bundles leave out of a folder: the constructs, the page (it is a bundle of its own), the
