@@ -66,9 +66,9 @@ IMPERATIVES: Final = frozenset(
     refer refuse register reject release remember remove rename render repair repeat replace replay
     report represent reserve reset resolve restore resume retry return revoke roll route run save
     say schedule seal search see select send serve set settle shape share show shut sign signal skip
-    sleep sort speak speed split stand start state stop store strip sum suspend sweep switch synthesise take
-    tell terminate test throw time trace track transform translate trigger truncate try turn undo
-    update upload use validate wait wake walk warn watch weigh wrap write yield
+    sleep sort speak speed split stand start state stop store strip sum suspend sweep switch
+    synthesise take tell terminate test throw time trace track transform translate trigger truncate
+    try turn undo update upload use validate wait wake walk warn watch weigh wrap write yield
     """.split()  # noqa: SIM905 - a list of so many texts is harder to read
 )
 """Verbs that a line may begin with, as they are or in the third person."""

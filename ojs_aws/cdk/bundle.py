@@ -64,7 +64,7 @@ _NEEDLESS: Final = {
     PAGE: frozenset({"web"}),
 }
 """What bundles leave out of a folder: the constructs, the page (it is a bundle of its own), the
-command line and its estimates, the AWS of tests, and the sources that the page is built from."""
+command line and its estimates, the testing kit with its AWS, and the sources of the page."""
 
 _CACHED_OR_HIDDEN: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
