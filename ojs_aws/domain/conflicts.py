@@ -72,7 +72,15 @@ class LogLostError(BackendError):
 
 
 class TransactionTooLargeError(Exception):
-    """Reports that one transaction cannot hold a batch; a log can."""
+    """Reports that one transaction cannot hold a batch; a log can.
+
+    :ivar actions: how many writes the transaction would have.
+    """
+
+    def __init__(self, actions: int) -> None:
+        """Keep how many they are."""
+        super().__init__(f"{actions} writes are too many for one transaction")
+        self.actions = actions
 
 
 class BatchDecidedError(Exception):

@@ -95,6 +95,19 @@ def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
     assert (head.limit, head.visibility_timeout_ms) == ("", None)
 
 
+def test_fetch_learns_that_a_queue_is_fair_from_its_head(
+    book: QueueSettingsStore, backend: Backend
+) -> None:
+    """With or without a visibility timeout; until it is fair no more."""
+    store = backend.stores.store
+    book.save(QueueSettings(queue="q"), settings(1, fairness={}))
+    assert (store.head("q", 5).is_fair, store.head("q", 5).visibility_timeout_ms) == (True, None)
+    book.save(settings(1), settings(2, fairness={"by": "tenant"}, visibility_timeout=9))
+    assert (store.head("q", 5).is_fair, store.head("q", 5).visibility_timeout_ms) == (True, 9000)
+    book.save(settings(2), settings(3, visibility_timeout=9))
+    assert not store.head("q", 5).is_fair
+
+
 def test_a_change_by_somebody_unknown_is_not_that_of_the_one_before(
     book: QueueSettingsStore,
 ) -> None:

@@ -159,6 +159,16 @@ def test_a_retry_begins_an_idle_sequence_and_passes_no_other_job(sequences: Sequ
         sequences.resume(gone, after)
 
 
+def test_a_sequence_that_a_retry_begins_is_its_tenants(sequences: Sequences) -> None:
+    gone = lifecycle.drop(a_job(sequence=replace(PLACE, position=1), tenant="t"), NOW)
+    sequences.store.insert(gone)
+    sequences.resume(gone, lifecycle.retry_discarded(gone, LATER, 8))
+    found = sequences.load("t", "k")
+    assert found is not None
+    assert found.tenant == "t"
+    assert sequences.load("", "k") is None
+
+
 def test_a_retry_gives_no_position_that_was_given(sequences: Sequences) -> None:
     """Jobs that came behind it keep theirs."""
     head, _ = stored(sequences, 1, 2)

@@ -146,13 +146,10 @@ class NewJobs:
         """
         from ojs_aws.domain.sequences import too_many  # few jobs are
 
-        needed = len(records) + _unique_among(records)
-        if needed > MAX_TRANSACTION:
-            raise too_many(needed, MAX_TRANSACTION)
         try:
             return self._store_unique(jobs, records)
-        except TransactionTooLargeError:
-            raise too_many(MAX_TRANSACTION + 1, MAX_TRANSACTION) from None
+        except TransactionTooLargeError as error:
+            raise too_many(error.actions, MAX_TRANSACTION) from None
 
     def _store_by_log(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
         """Store jobs that are too many for one transaction."""

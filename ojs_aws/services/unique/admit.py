@@ -301,7 +301,7 @@ def _check_size(admissions: Sequence[Admission]) -> None:
         sum(part is not None for part in (each.job, each.lock, each.after)) for each in admissions
     )
     if actions > MAX_ACTIONS:
-        raise TransactionTooLargeError
+        raise TransactionTooLargeError(actions)
 
 
 def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:

@@ -41,6 +41,12 @@ def test_numbers_that_no_workload_has_are_refused(wrong: dict[str, float]) -> No
         Workload(**wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("other", ["uses_http_workers", "uses_bindings"])
+def test_jobs_that_run_in_tasks_have_no_other_workers(other: str) -> None:
+    with pytest.raises(ValueError, match="tasks, or by other workers"):
+        Workload(uses_tasks=True, **{other: True})
+
+
 @pytest.mark.parametrize(
     ("more", "writes", "reads"),
     # What the operation costs in benchmarks/flow_costs.py beyond a plain job's 2, 3 and 3 units,

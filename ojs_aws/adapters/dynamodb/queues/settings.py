@@ -157,8 +157,6 @@ def _attributes(settings: QueueSettings) -> Item:
     if settings.by:
         item[n.BY] = string(settings.by)
     config = read_config(settings.members)
-    if settings.state is QueueState.DELETED:
-        return item
     if config.visibility_timeout_ms is not None:
         item[n.VISIBILITY] = number(config.visibility_timeout_ms)
     if config.fair_by is not None:

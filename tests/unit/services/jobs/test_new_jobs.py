@@ -74,6 +74,22 @@ def test_two_jobs_of_a_batch_never_have_the_same_id(world: World) -> None:
     assert world.stored.jobs == {}
 
 
+@pytest.mark.parametrize(("count", "needed"), [(50, 100), (51, 102), (101, 101), (150, 150)])
+def test_a_batch_with_a_sequence_is_one_transaction_or_refused(
+    world: World, count: int, needed: int
+) -> None:
+    """Its jobs, the sequence, and a row for each job that waits; jobs alone may be too many."""
+    jobs = batch(count, sequence="k")
+    if needed <= MAX_TRANSACTION:
+        world.backend.jobs.push.all(jobs)
+    else:
+        with pytest.raises(PayloadTooLargeError, match="one transaction") as error:
+            world.backend.jobs.push.all(jobs)
+        assert error.value.details["size"] == needed
+    assert len(world.stored.jobs) == (count if needed <= MAX_TRANSACTION else 0)
+    assert "stage" not in world.faults.calls
+
+
 @pytest.mark.parametrize(
     ("on_conflict", "waits", "sends"),
     [("ignore", False, 0), ("replace", False, 1), ("replace_except_schedule", True, 0)],

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.sequences import Sequences
+from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
@@ -122,3 +124,24 @@ def test_blocked_jobs_that_ended_before_are_not_cancelled_with_the_others(world:
     states = [world.backend.jobs.info(job.id).state for job in (first, second, third)]
     assert states == [JobState.DISCARDED, JobState.CANCELLED, JobState.CANCELLED]
     assert world.sequences.load("", KEY) is None
+
+
+def test_a_blocked_job_that_is_removed_while_it_expires_is_passed_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read before; its row goes, and the next one has its turn."""
+    first, _, third = pushed(world), pushed(world, expires_at="+PT1M"), pushed(world)
+    assert fetch(world) == [first.id]
+    world.backend.jobs.ack(first.id, "w", None)
+    world.clock.advance(s=60)
+    save = JobStore.save
+
+    def gone(store: JobStore, before: JobRecord, after: JobRecord) -> JobRecord:
+        if after.state is JobState.DISCARDED:
+            raise StaleJobError(None)
+        return save(store, before, after)
+
+    monkeypatch.setattr(JobStore, "save", gone)
+    while not world.backend.sequence_advance.advance("", KEY):
+        pass
+    assert fetch(world) == [third.id]

@@ -133,8 +133,9 @@ def test_one_transaction_takes_as_many_writes_as_it_may_and_no_more() -> None:
     table = Table()
     assert all(each.is_new for each in table.unique.admit(many(0), same))
     assert len(table.admissions) == MAX_ACTIONS // 2
-    with pytest.raises(TransactionTooLargeError):
+    with pytest.raises(TransactionTooLargeError) as error:
         Table().unique.admit(many(1), same)
+    assert error.value.actions == MAX_ACTIONS + 1
 
 
 def test_only_the_locks_that_stood_in_the_way_are_looked_at_again() -> None:

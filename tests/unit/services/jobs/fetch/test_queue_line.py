@@ -65,6 +65,21 @@ def test_each_job_that_waited_is_read_once() -> None:
     assert table.reads == [tuple(job.id for job in jobs)]
 
 
+@pytest.mark.parametrize("is_fair", [True, False])
+def test_due_jobs_of_a_fair_queue_get_their_places_first(*, is_fair: bool) -> None:
+    """Once, though messages name them as well; ready ones, and those of others, need no read."""
+    table = Jobs()
+    due = a_job(1, state=JobState.SCHEDULED, scheduled_at=NOW)
+    ready = a_job(2)
+    table.add(due, ready)
+    row = replace(row_of(due), sort_key=str(NOW), priority=0)
+    look = QueueSnapshot(Head((row_of(ready),), is_fair=is_fair), Page((row,)))
+    came_back = message(replace(due, state=JobState.AVAILABLE), count=2)
+    line = QueueLine(claims_of(table, *([came_back] if is_fair else [])))
+    assert {each.id for each in line.first(look)} == {due.id, ready.id}
+    assert table.reads == ([(due.id,)] if is_fair else [])
+
+
 def test_after_a_lost_claim_a_round_takes_its_own_messages_job_first() -> None:
     """Of the highest priority; then the others of it, in an order of its own."""
     others = some_jobs(20)
