@@ -16,6 +16,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
+from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api, Reply
 from tests.aws import EmbeddedAws
 from tests.functions.test_cron_stream import Stream
@@ -306,6 +307,32 @@ def test_a_step_of_a_workflow_in_a_sequence_is_refused(shop: Shop) -> None:
     steps = [{"type": "a", "args": [], "sequence": KEY}]
     answer = shop.api.post("/workflows", {"type": "chain", "steps": steps})
     assert (answer.status, answer.json["error"]["details"]["field"]) == (400, "$.steps[0].sequence")
+
+
+def test_runs_of_a_cron_job_take_positions(shop: Shop) -> None:
+    """Among the other jobs of the key, and each occurrence once."""
+    entry = {"name": "minutely", "cron": "* * * * *", "type": "a.b", "args": []}
+    sequenced = {**entry, "overlap_policy": "allow", "options": {"sequence": KEY}}
+    first = shop.push()
+    assert shop.api.post("/cron", sequenced).status == 201
+    runs = [shop.api.post("/cron/minutely/trigger").json["job_id"]]
+    shop.clock.advance(s=60)
+    build_tick(shop.backend)({}, None)
+    runs.append(shop.api.get("/cron/minutely").json["last_occurrence"]["job_id"])
+    last = shop.push()
+    assert [shop.job(each)["x_aws_sequence_position"] for each in (*runs, last)] == [2, 3, 4]
+    assert shop.drain() == [first, *runs, last]
+    assert shop.rest() == (False, 0)
+
+
+def test_runs_of_a_cron_job_do_not_wait_twice(shop: Shop) -> None:
+    """Held runs are pending already; the error says which policy to use."""
+    entry = {"name": "minutely", "cron": "* * * * *", "type": "a.b", "args": []}
+    held = {**entry, "overlap_policy": "enqueue"}
+    answer = shop.api.post("/cron", {**held, "options": {"sequence": KEY}})
+    assert (answer.status, answer.json["error"]["details"]["field"]) == (400, "sequence")
+    assert answer.json["error"]["hint"].startswith("Use 'allow'")
+    assert shop.api.post("/cron", held).status == 201
 
 
 def test_push_and_release_cost_the_same_whatever_the_length(shop: Shop) -> None:

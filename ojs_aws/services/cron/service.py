@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
-from ojs_aws.domain.attributes import invalid, unknown_cron
+from ojs_aws.domain.attributes import field_error, invalid, unknown_cron
 from ojs_aws.domain.conflicts import StaleCronError
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import (
@@ -24,6 +24,7 @@ from ojs_aws.domain.cron.schedule import check_schedule
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
+    InvalidRequestError,
     JsonValue,
     PayloadTooLargeError,
 )
@@ -128,6 +129,8 @@ class Cron:
         ):
             raise invalid("description", f"at most {MAX_DESCRIPTION} characters", description)
         record = self.push.check(wanted.job)
+        if record.sequence is not None and overlap == OverlapPolicy.ENQUEUE:
+            raise _waits_twice()
         size = len(wanted.document.encode("utf-8", "surrogatepass"))
         if size > MAX_TEMPLATE_BYTES:
             raise PayloadTooLargeError(
@@ -238,6 +241,15 @@ def check_name(value: JsonValue) -> str:
         return value
     expected = "lowercase letters, digits, hyphens and dots, at most 255 characters"
     raise invalid("name", expected, value, missing=value is None)
+
+
+def _waits_twice() -> InvalidRequestError:
+    """Return the error of a held run that would be pending for two reasons."""
+    return field_error(
+        "sequence",
+        f"The 'sequence' attribute does not go with the overlap policy '{OverlapPolicy.ENQUEUE}'.",
+        f"Use '{OverlapPolicy.ALLOW}': a sequence lets each run wait for the one before.",
+    )
 
 
 def _found(entry: CronEntry | None, name: str) -> CronEntry:
