@@ -176,11 +176,7 @@ def local(
     It runs the same Lambda handlers as a deployment. No data leaves this machine, and all data is
     lost when the server stops.
     """
-    if missing := [name for name in ("moto", "werkzeug") if find_spec(name) is None]:
-        typer.echo(
-            f"ojs-aws local needs {' and '.join(missing)}: pip install 'ojs-aws[local]'", err=True
-        )
-        raise typer.Exit(2)
+    _require_local("ojs-aws local")
     from ojs_aws.cli.local import run_local
     from ojs_aws.local.options import LocalOptions
 
@@ -198,6 +194,57 @@ def local(
         ),
         log_level,
     )
+
+
+def _require_local(command: str) -> None:
+    """Exit with 2 and say what to install, where the local server cannot run."""
+    if missing := [name for name in ("moto", "werkzeug") if find_spec(name) is None]:
+        needed = " and ".join(missing)
+        typer.echo(f"{command} needs {needed}: pip install 'ojs-aws[local]'", err=True)
+        raise typer.Exit(2)
+
+
+demos = typer.Typer(
+    name="demo",
+    help="Watch a feature at work on this machine, without an AWS account.",
+    no_args_is_help=True,
+)
+app.add_typer(demos)
+
+
+@demos.callback()
+def demo() -> None:
+    """Watch a feature at work on this machine, without an AWS account."""
+
+
+@demos.command(
+    epilog="Examples:\n\nojs-aws demo fairness\n\nojs-aws demo fairness --jobs 300 --keep",
+)
+def fairness(
+    jobs: Annotated[
+        int, typer.Option(min=10, max=5000, help="Jobs that the first customer enqueues at once.")
+    ] = 150,
+    per_s: Annotated[
+        float, typer.Option(min=1, max=50, help="Jobs of each queue that start in a second.")
+    ] = 10.0,
+    port: Annotated[
+        int, typer.Option(envvar="OJS_PORT", help="Port of the server; 0 picks a free one.")
+    ] = 8080,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Let the dashboard run afterwards, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show how fairness keys share the starts of a queue, in about twenty seconds.
+
+    The customer acme enqueues all its jobs at once. The customers beta and gamma come two seconds
+    later, with a job a second each. The same jobs go to two queues of a local server: to demo-fair
+    with fairness keys, to demo-plain without. You see who starts in each, and in the end how long
+    the jobs waited. The dashboard shows both queues meanwhile.
+    """
+    _require_local("ojs-aws demo")
+    from ojs_aws.cli.local import run_fairness_demo
+
+    run_fairness_demo(port, jobs, per_s, keeps=keep)
 
 
 @app.command()

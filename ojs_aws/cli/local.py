@@ -1,4 +1,4 @@
-"""Implements ``ojs-aws local``: starts the server, says so, and stops it cleanly."""
+"""Implements ``ojs-aws local`` and its demos: start the server, say so, and stop it cleanly."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from ojs_aws.local.options import LocalOptions, StartError
 from ojs_aws.local.server import LocalServer
@@ -20,16 +24,61 @@ def run_local(options: LocalOptions, log_level: str) -> None:
 
     Exits with 1 and a message when it cannot start.
     """
+    with _started(options, log_level) as server:
+        _serve(server)
+    print("Stopped.", flush=True)
+
+
+@contextmanager
+def _started(options: LocalOptions, log_level: str) -> Iterator[LocalServer]:
+    """Start a server, and stop it in the end; exit with 1 and a message if it cannot start."""
     environ = os.environ
     environ.setdefault("POWERTOOLS_LOG_LEVEL", log_level)
     print("Starting: DynamoDB, SQS and the Lambda functions in one process ...", flush=True)
     try:
         with LocalServer(options, environ) as server:
-            _serve(server)
+            yield server
     except StartError as problem:
         print(f"ojs-aws local: {problem}", file=sys.stderr)
         raise SystemExit(1) from None
-    print("Stopped.", flush=True)
+
+
+def run_fairness_demo(port: int, jobs: int, per_s: float, *, keeps: bool) -> None:
+    """Run the demo of fairness keys on a server of its own, and show what happens.
+
+    :param keeps: let the server run afterwards, until Ctrl-C.
+    """
+    import httpx
+    from rich.console import Console
+    from rich.live import Live
+
+    from ojs_aws.local.fairness_demo import FairnessDemo
+
+    console = Console()
+    with _started(LocalOptions(port=port), "ERROR") as server:
+        serving = threading.Thread(target=server.serve)
+        serving.start()
+        console.print(f"Dashboard: open {server.url}/ in a browser. Ctrl-C ends the demo.\n")
+        try:
+            with httpx.Client(base_url=f"{server.url}/ojs/v1", trust_env=False) as client:
+
+                def post(path: str, body: dict[str, Any]) -> Any:
+                    return client.post(path, json=body, timeout=60).raise_for_status().json()
+
+                demo = FairnessDemo(
+                    post=post, clock=time.monotonic, sleep=time.sleep, flood=jobs, per_s=per_s
+                )
+                with Live(demo.shares(), console=console, auto_refresh=False) as live:
+                    demo.run(lambda: live.update(demo.shares(), refresh=True))
+            console.print("", demo.waits(), "", demo.plot(), sep="\n")
+            if keeps:
+                console.print("\nThe dashboard is still there. Ctrl-C stops it.")
+                serving.join()
+        except KeyboardInterrupt:
+            console.print("Stopped.")
+        finally:
+            server.stop()
+            serving.join()
 
 
 def _serve(server: LocalServer) -> None:
