@@ -4,7 +4,7 @@
 
 writes ``written/<version>.json``: the items and objects, the instant, and the answers to some
 requests. Do so when a version is released, and never again for it; the files are what later
-versions must read. (``0.1.0-early`` and ``0.1.0-middle`` are what 0.1.0 wrote while it was made.)
+versions must read. (``-early`` and ``-middle`` are what a version wrote while it was made.)
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def extend(
     done("/workers/heartbeat", ALIVE | {"worker_id": "w2", "active_jobs": [jobs["running"]]})
     done("/admin/workers/w2/quiet", None)
 
-    paths = flows_in(done)
+    paths = flows_in(done) | in_order(done) | shared(done)
     follow()
     for _ in range(2):
         done("/workers/ack", take("steps") | {"result": {"n": 1}})
@@ -228,6 +228,34 @@ def flows_in(done: Callable[[str, object], Any]) -> dict[str, str]:
         },
     }
     return {name: f"/workflows/{done('/workflows', body)['id']}" for name, body in flows.items()}
+
+
+def in_order(done: Callable[[str, object], Any]) -> dict[str, str]:
+    """Enqueue jobs of sequences: a running one, one that was discarded, and those behind them."""
+
+    def push(key: str, **options: object) -> str:
+        more = {"queue": "ordered", "sequence": key, "retry": {"max_attempts": 1}, **options}
+        return str(done("/jobs", {"type": "t.ordered", "args": [], "options": more})["id"])
+
+    jobs = {"head": push("s1"), "stopped": push("s2")}
+    fetch = {"queues": ["ordered"], "worker_id": "w2", "count": 2}
+    assert len(done("/workers/fetch", fetch)["jobs"]) == 2
+    done("/workers/nack", {"job_id": jobs["stopped"], "worker_id": "w2", "error": ERROR})
+    jobs |= {"blocked": push("s1"), "blocked later": push("s1", scheduled_at="+PT2H")}
+    jobs["behind"] = push("s2")
+    paths = {name: f"/jobs/{job_id}" for name, job_id in jobs.items()}
+    return paths | {"s1": "/admin/sequences/s1"}
+
+
+def shared(done: Callable[[str, object], Any]) -> dict[str, str]:
+    """Enqueue jobs of two fairness keys, one of twice the weight."""
+    paths = {}
+    for key, weight in (("a", 1), ("b", 2)):
+        options = {"queue": "fair", "fairness": {"key": key, "weight": weight}}
+        jobs = [{"type": f"t.{key}", "args": [n], "options": options} for n in range(4)]
+        answer = done("/jobs/batch", {"jobs": jobs})
+        paths[f"fair {key}"] = f"/jobs/{answer['jobs'][0]['id']}"
+    return paths | {"fair": "/queues/fair/config"}
 
 
 class Following:

@@ -70,8 +70,8 @@ def differing(was: Any, now: Any, path: str = "") -> list[str]:
 
 KINDS = (
     *("apikeys", "batch", "batches", "bulk", "completed", "cron", "depths", "events", "failures"),
-    *("job", "limits", "marks", "operations", "pressure", "queues", "schema", "schemas"),
-    *("settings", "tally", "tick", "totals", "uniq", "workers", "workflow"),
+    *("fair", "job", "limits", "marks", "operations", "pressure", "queues", "schema", "schemas"),
+    *("seq", "settings", "tally", "tick", "totals", "uniq", "workers", "workflow"),
 )
 """What the partition keys of items begin with. Others are notes that may be lost at any time."""
 
@@ -162,6 +162,59 @@ def test_what_was_under_way_goes_on(written: Any, upgraded: tuple[Api, EmbeddedA
     backend.upkeep.sweep.tick()  # finishes the batch whose process died
     assert work("logged")["type"] == "t.logged"
     assert api.get("/queues/logged/stats").json["available"] == 100
+
+
+def test_sequences_go_on(written: Any, upgraded: tuple[Api, EmbeddedAws]) -> None:
+    """In their order: a job ends and the next one runs, and a stopped sequence can be skipped."""
+    if "s1" not in written["paths"]:
+        pytest.skip("versions before 0.3.0 have none")
+    _, aws = upgraded
+    clock = FakeClock(at=written["now"])
+    backend = backend_on(aws, clock, None)
+    api, follow = Api(backend), Following(aws, backend)
+    ids = {name: path.rpartition("/")[2] for name, path in written["paths"].items()}
+    options = {"queue": "ordered", "sequence": "s1"}
+    last = api.post("/jobs", {"type": "t.ordered", "args": [], "options": options}).json["id"]
+
+    def fetched() -> list[str]:
+        body = {"queues": ["ordered"], "worker_id": "w3", "count": 5}
+        return [job["id"] for job in api.post("/workers/fetch", body).json["jobs"]]
+
+    def ack(job_id: str, worker: str = "w3") -> None:
+        reply = api.post("/workers/ack", {"job_id": job_id, "worker_id": worker})
+        assert reply.status == 200, reply.text
+        follow()
+
+    assert fetched() == []
+    ack(ids["head"], "w2")
+    assert fetched() == [ids["blocked"]]
+    ack(ids["blocked"])
+    assert fetched() == []
+    clock.advance(s=7200)
+    assert fetched() == [ids["blocked later"]]
+    ack(ids["blocked later"])
+    assert fetched() == [last]
+    assert api.post("/admin/sequences/s2/skip").status == 200
+    assert fetched() == [ids["behind"]]
+
+
+def test_fair_jobs_keep_their_places(written: Any, upgraded: tuple[Api, EmbeddedAws]) -> None:
+    """And new jobs take theirs among them, by the keys' weights."""
+    if "fair" not in written["paths"]:
+        pytest.skip("versions before 0.3.0 have none")
+    api, _ = upgraded
+
+    def started(count: int) -> list[str]:
+        body = {"queues": ["fair"], "worker_id": "w3"}
+        replies = [api.post("/workers/fetch", body).json["jobs"] for _ in range(count)]
+        return [job["type"] for jobs in replies for job in jobs]
+
+    first = started(3)
+    assert Counter(first) == {"t.a": 1, "t.b": 2}
+    options = {"queue": "fair", "fairness": {"key": "c"}}
+    assert api.post("/jobs", {"type": "t.c", "args": [], "options": options}).status == 201
+    assert "t.c" in started(3)
+    assert len(started(9)) == 3
 
 
 def test_a_unique_job_still_keeps_others_out(
