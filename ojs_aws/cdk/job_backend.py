@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_events as events
@@ -92,7 +93,7 @@ class JobBackend(Construct):
         """
         super().__init__(scope, id_)
         self.props = props = props or JobBackendProps()
-        self._targets: dict[str, Mapping[str, Sequence[str]]] = {}
+        self._targets: dict[str, Mapping[str, Any]] = {}
         settings = check_settings(props.settings)
         check_queue_alarms(props)
         check_reports(props)
@@ -330,7 +331,7 @@ class JobBackend(Construct):
         """Return whether endpoints may report on their jobs by the tokens of deliveries."""
         return bool(self.props.report_secrets) or isinstance(self.props.access, OpenAccess)
 
-    def allow_targets(self, targets: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+    def allow_targets(self, targets: Mapping[str, Mapping[str, Any]]) -> None:
         """Let operators bind queues to these targets, by the names of their bindings.
 
         :raises ValueError: a name that another construct has used, or a queue whose messages invoke
@@ -367,11 +368,11 @@ class JobBackend(Construct):
         }
 
 
-def _has_functions(targets: Mapping[str, Mapping[str, Sequence[str]]]) -> bool:
+def _has_functions(targets: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether some targets are functions, and neither endpoints nor tasks."""
     return any(not {"prefixes", "family"} & {*each} for each in targets.values())
 
 
-def _queues_of(targets: Mapping[str, Mapping[str, Sequence[str]]]) -> set[str]:
+def _queues_of(targets: Mapping[str, Mapping[str, Any]]) -> set[str]:
     """Return the queues that some targets serve."""
     return {queue for each in targets.values() for queue in each["queues"]}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ojs_aws.cli.terminal.session import Session, command
+from ojs_aws.domain.timestamps import parse_duration
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.queues import BindingEntry
+    from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
     name="bindings",
@@ -33,6 +36,7 @@ async def list_bindings(session: Session, queue: Queue) -> None:
             "State": "state",
             "Job types": types_text,
             "Endpoint": "endpoint",
+            "Config": config_text,
             "Reason": "reason",
         },
         found,
@@ -43,6 +47,11 @@ async def list_bindings(session: Session, queue: Queue) -> None:
 def types_text(binding: BindingEntry) -> str:
     """Return the job types of a binding."""
     return ", ".join(binding.job_types) or "none"
+
+
+def config_text(binding: BindingEntry) -> str:
+    """Return the config of a binding as JSON; empty for none."""
+    return json.dumps({**binding.config}) if binding.config else ""
 
 
 @command(app, "show", epilog="Example: ojs-aws bindings show email mailer")
@@ -64,9 +73,26 @@ async def set_binding(
         str | None,
         typer.Option(help="URL that gets the jobs, below a prefix that the stack allows."),
     ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(help="How long the target has for a job: 30s, 10m.")
+    ] = None,
+    no_retry: Annotated[
+        list[str] | None,
+        typer.Option(help="Error after which no retry helps, such as exit.3; may be repeated."),
+    ] = None,
 ) -> None:
-    """Register the job types that a function or an endpoint of the stack runs."""
-    binding = await session.client.queues.set_binding(queue, name, job_types, endpoint=endpoint)
+    """Register the job types that a function, an endpoint or a task of the stack runs.
+
+    They, and the options, replace what was registered before.
+    """
+    config: dict[str, JsonValue] = {}
+    if timeout is not None:
+        config["timeout_ms"] = parse_duration(timeout, "timeout")
+    if no_retry:
+        config["retry"] = {"non_retryable_errors": [*no_retry]}
+    binding = await session.client.queues.set_binding(
+        queue, name, job_types, endpoint=endpoint, config=config or None
+    )
     text = f"The binding {name} runs {types_text(binding)} of the queue {queue}."
     session.out.said(text, {**binding.described})
 

@@ -535,15 +535,17 @@ class SyncQueues:
         :raises NotFoundError: the stack allows the queue no such binding.
         """
 
-    def set_binding(self, name: str, binding: str, job_types: Sequence[str], *, endpoint: str | None=None) -> BindingEntry:
+    def set_binding(self, name: str, binding: str, job_types: Sequence[str], *, endpoint: str | None=None, config: Mapping[str, JsonValue] | None=None) -> BindingEntry:
         """Register the job types that a function or an endpoint runs, if the stack allows it.
 
         :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
         :param endpoint: the URL that gets the jobs, below a prefix that the stack allows; None for
             a function.
+        :param config: how its jobs run, such as ``{"timeout_ms": 30000, "retry":
+            {"non_retryable_errors": ["exit.3"]}}``; None for as the stack says.
         :raises NotFoundError: the stack allows the queue no such binding.
         :raises ConflictError: another binding of the queue serves one of them.
-        :raises InvalidRequestError: the stack does not allow the URL.
+        :raises InvalidRequestError: the stack does not allow the URL, or it is no config.
         """
 
     def delete_binding(self, name: str, binding: str) -> BindingEntry:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
+from ojs_aws.domain.bindings.config import BindingConfig
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.topology import QUEUE_PARTITION
 from tests.aws import EmbeddedAws
 
 FIRST, LATER = Instant(1_760_000_000_000), Instant(1_760_000_060_000)
@@ -38,6 +40,29 @@ def test_an_endpoint_is_kept_with_its_types_and_forgotten_with_them(states: Queu
     assert states.unbind("email", "web")
     found = states.of("email")
     assert (found.endpoints, found.bound) == ({}, {"mailer": ("news.*",)})
+
+
+def test_a_config_is_replaced_with_its_types_and_forgotten_with_them(
+    states: QueueBindings, aws: EmbeddedAws
+) -> None:
+    """A registration without one has none; what a later version wrote is left out."""
+    config = BindingConfig(non_retryable_errors=("exit.3", "a.*"), timeout_ms=30_000)
+    states.bind("email", "mailer", ["email.*"], FIRST, config=config)
+    states.bind("email", "other", ["news.*"], FIRST, config=BindingConfig(timeout_ms=1))
+    assert states.of("email").configs == {"mailer": config, "other": BindingConfig(timeout_ms=1)}
+    states.bind("email", "mailer", ["email.*"], FIRST)
+    assert {*states.of("email").configs} == {"other"}
+    assert states.unbind("email", "other")
+    assert states.of("email").configs == {}
+    states.bind("email", "mailer", ["email.*"], FIRST, config=config)
+    aws.clients.dynamodb.update_item(
+        TableName=aws.settings.table,
+        Key={"pk": {"S": QUEUE_PARTITION}, "sk": {"S": "email"}},
+        UpdateExpression="SET #c = :c",
+        ExpressionAttributeNames={"#c": "bc_mailer"},
+        ExpressionAttributeValues={":c": {"S": '{"weight":3,"timeout_ms":7}'}},
+    )
+    assert states.of("email").configs == {"mailer": BindingConfig(timeout_ms=7)}
 
 
 def test_what_somebody_suspends_at_the_same_moment_stays_so(

@@ -28,6 +28,8 @@ from ojs_aws.cdk import (
     LambdaBindingsProps,
     LambdaTarget,
 )
+from ojs_aws.domain.bindings.config import BindingConfig
+from ojs_aws.domain.bindings.functions import read_targets
 from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import TASK_LEASE_S
 from tests.infra.conftest import NO_BUNDLING, Synthesised
@@ -206,6 +208,7 @@ def test_tasks_may_have_public_addresses_and_spare_capacity() -> None:
             assign_public_ip=True,
             spot=True,
             non_retryable_errors=["exit.3"],
+            job_timeout_s=7200,
             container="worker",
         )
     }
@@ -213,7 +216,9 @@ def test_tasks_may_have_public_addresses_and_spare_capacity() -> None:
     written = variables(found, DISPATCHER)["OJS_BINDINGS"]
     (binding,) = read_task_bindings(text_of(written))
     assert (binding.has_public_ip, binding.capacity) == (True, "FARGATE_SPOT")
-    assert binding.non_retryable_errors == ["exit.3"]
+    operator = variables(found, "functions.operator.handler.handler")
+    assert binding.config == BindingConfig(non_retryable_errors=("exit.3",), timeout_ms=7_200_000)
+    assert read_targets(operator["OJS_BINDING_TARGETS"])["render"].config == binding.config
     assert "VpcPublicSubnet1" in json.dumps(written)
     assert "VpcPrivateSubnet1" not in json.dumps(written)
     assert len(found.of("AWS::EC2::SecurityGroup")) == 1
@@ -236,6 +241,8 @@ def test_tasks_with_public_addresses_are_in_public_subnets() -> None:
         ({"non_retryable_errors": "exit.3"}, "non_retryable_errors of 'render'"),
         ({"non_retryable_errors": [3]}, "non_retryable_errors of 'render'"),
         ({"non_retryable_errors": [""]}, "non_retryable_errors of 'render'"),
+        ({"job_timeout_s": 604_801}, "job_timeout_s of 'render'"),
+        ({"job_timeout_s": 0}, "job_timeout_s of 'render' is between 1 and 604800"),
         ({"names": ["one", "two"]}, r"both serve 'video.\*' of the queue 'media'"),
     ],
 )

@@ -140,6 +140,19 @@ def test_operators_may_bind_these_functions_alone() -> None:
     assert named == ["functions.operator.handler.handler"]
 
 
+def test_dispatcher_and_api_know_the_config_of_a_target() -> None:
+    """The same one; what is not said is left out."""
+    template = of_stack(defined(non_retryable_errors=["CardError"], job_timeout_s=20))
+    config = {"timeout_ms": 20_000, "retry": {"non_retryable_errors": ["CardError"]}}
+    dispatcher = function(template, DISPATCHER)["Environment"]["Variables"]
+    parts = dispatcher["OJS_BINDINGS"]["Fn::Join"][1]
+    (binding,) = read_bindings("".join(each if isinstance(each, str) else "arn" for each in parts))
+    assert binding.config.render() == config
+    operator = function(template, "functions.operator.handler.handler")["Environment"]["Variables"]
+    assert json.loads(operator["OJS_BINDING_TARGETS"])["shop"]["config"] == config
+    assert "config" not in str(function(of_stack(defined()), DISPATCHER)["Environment"])
+
+
 def test_events_by_reference_are_deleted_after_a_day() -> None:
     """Also their earlier versions; and once, however many constructs bind functions."""
     stack = Stack(App(context=NO_BUNDLING), "S")

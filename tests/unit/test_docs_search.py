@@ -50,6 +50,7 @@ QUESTIONS: Final = {
     "migrate from celery": "migrating-from-celery",
     "run a worker on ECS": "workers",
     "run each job in a Fargate task": "ecs-bindings",
+    "configure the timeout of a binding": "binding-config",
     "run each job in a fargate task of its own": "ecs-bindings",
     "migrate from sidekiq": "migrating-from-rq-sidekiq",
     "all options of a job": "reference/job-options",

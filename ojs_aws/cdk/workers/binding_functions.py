@@ -27,6 +27,8 @@ TIMEOUT_S: Final = 30
 """Of dispatchers and settlers, which wait for no handler."""
 FAILURES: Final = 3
 """Errors in five minutes at which the alarm of such a function rings. A failed sweep is one."""
+LONGEST_TIMEOUT_S: Final = 604_800
+"""A week, as the API allows."""
 BINDING_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
 
 
@@ -151,12 +153,35 @@ def check_targets(targets: Mapping[str, BoundTypes]) -> None:
                     )
 
 
-def check_errors(name: str, errors: Sequence[object]) -> None:
-    """Refuse errors that no retry policy could name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetConfig:
+    """Say how the jobs of a binding run, where nobody has registered something else.
 
-    :raises ValueError: saying what is wrong with them.
+    :ivar non_retryable_errors: of errors after which no retry helps, as a retry policy names them.
+    :ivar job_timeout_s: how long the target should take for a job, in seconds. It shortens no
+        reservation.
     """
-    if isinstance(errors, str) or not all(isinstance(each, str) and each for each in errors):
+
+    non_retryable_errors: Sequence[str] = ()
+    job_timeout_s: int | None = None
+
+
+def config_of(name: str, target: TargetConfig) -> dict[str, object]:
+    """Return the config of a binding, as dispatchers and the API read it; empty for none.
+
+    :raises ValueError: saying what is wrong with it.
+    """
+    said: Sequence[object] = target.non_retryable_errors
+    errors = [each for each in said if isinstance(each, str) and each]
+    if isinstance(said, str) or len(errors) < len(said):
         raise ValueError(
             f"non_retryable_errors of {name!r} is a list of names of errors: ['exit.3']."
         )
+    config: dict[str, object] = {}
+    if target.job_timeout_s is not None:
+        if not 1 <= target.job_timeout_s <= LONGEST_TIMEOUT_S:
+            raise ValueError(f"job_timeout_s of {name!r} is between 1 and {LONGEST_TIMEOUT_S}.")
+        config["timeout_ms"] = target.job_timeout_s * 1000
+    if errors:
+        config["retry"] = {"non_retryable_errors": errors}
+    return {"config": config} if config else {}

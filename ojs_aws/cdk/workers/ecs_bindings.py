@@ -21,10 +21,11 @@ from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.resources.storage import accept_each
 from ojs_aws.cdk.workers.binding_functions import (
     BindingOptions,
+    TargetConfig,
     binding_function,
     binding_trigger,
-    check_errors,
     check_targets,
+    config_of,
 )
 from ojs_aws.cdk.workers.task_rights import allow_start, allow_watch
 from ojs_aws.topology import (
@@ -50,8 +51,12 @@ _PATTERNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EcsTarget:
-    """Say which task runs which jobs.
+class EcsTarget(TargetConfig):
+    """Say which task runs which jobs, beside the config of its binding.
+
+    Errors have the names ``exit.3`` for an exit code, ``exit.*`` for all but 0, and ``task_failed``
+    for each end without a report. A task whose ``job_timeout_s`` is over is stopped within a
+    minute.
 
     :ivar task_definition: of the tasks. Each job gets a task of its own.
     :ivar cluster: where they run.
@@ -67,9 +72,6 @@ class EcsTarget:
     :ivar assign_public_ip: give tasks public addresses, for public subnets without a NAT gateway.
     :ivar spot: take spare capacity: it costs less, and a job whose task is taken away is given
         back, uncounted. The cluster needs Fargate's capacity providers.
-    :ivar non_retryable_errors: after which no retry helps: ``"exit.3"`` for an exit code,
-        ``"exit.*"`` for all but 0, ``"task_failed"`` for each end without a report. Beside those of
-        the job's retry policy.
     """
 
     task_definition: ecs.FargateTaskDefinition
@@ -81,7 +83,6 @@ class EcsTarget:
     security_groups: Sequence[ec2.ISecurityGroup] = ()
     assign_public_ip: bool = False
     spot: bool = False
-    non_retryable_errors: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +142,7 @@ class EcsBindings(Construct):
                     "queues": [*each.queues],
                     "types": [*each.types],
                     "family": each.task_definition.family,
+                    **config_of(name, each),
                 }
                 for name, each in props.targets.items()
             }
@@ -185,7 +187,6 @@ class EcsBindings(Construct):
             if definition.default_container is None:
                 raise ValueError(f"The task of {name!r} has no container: add one before.")
             container = definition.default_container.container_name
-        check_errors(name, target.non_retryable_errors)
         groups = [*target.security_groups] or [
             ec2.SecurityGroup(self, f"Group{name}", vpc=vpc, description=f"Tasks of {name}")
         ]
@@ -201,7 +202,7 @@ class EcsBindings(Construct):
             "security_groups": [each.security_group_id for each in groups],
             "has_public_ip": target.assign_public_ip,
             "capacity": _SPOT if target.spot else "",
-            "non_retryable_errors": [*target.non_retryable_errors],
+            **config_of(name, target),
         }
 
     def _settler(self) -> OjsFunction:

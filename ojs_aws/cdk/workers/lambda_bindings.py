@@ -20,9 +20,11 @@ from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.workers.binding_functions import (
     TIMEOUT_S,
     BindingOptions,
+    TargetConfig,
     binding_function,
     binding_trigger,
     check_targets,
+    config_of,
 )
 from ojs_aws.topology import BINDINGS, OWNER_TAG, REPORT_URL, SIGNING_SECRET
 
@@ -41,8 +43,8 @@ DEFAULT_TIMEOUT_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LambdaTarget:
-    """Say which function runs which jobs.
+class LambdaTarget(TargetConfig):
+    """Say which function runs which jobs, beside the config of its binding.
 
     :ivar function: the function, in any runtime. It gets the event, and its return value is the
         result. Its asynchronous invocations by others keep their settings: the binding has an alias
@@ -124,7 +126,11 @@ class LambdaBindings(Construct):
         self.settler.add_event_source(binding_trigger(self.props, self.outcomes))
         props.backend.allow_targets(
             {
-                name: {"queues": [*each.queues], "types": [*each.types]}
+                name: {
+                    "queues": [*each.queues],
+                    "types": [*each.types],
+                    **config_of(name, each),
+                }
                 for name, each in props.targets.items()
             }
         )
@@ -162,6 +168,7 @@ class LambdaBindings(Construct):
                     "target": self.aliases[name].function_arn,
                     "types": [*target.types],
                     "reservation_s": reservation_s,
+                    **config_of(name, target),
                 }
             )
             for queue in target.queues:

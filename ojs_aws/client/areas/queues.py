@@ -37,6 +37,7 @@ class BindingEntry:
     :ivar reason: why it is suspended; empty while it is not.
     :ivar kind: ``lambda``, ``https`` or ``ecs``.
     :ivar endpoint: the registered URL of the kind ``https``.
+    :ivar config: how its jobs run: ``timeout_ms`` and ``retry``, where something says so.
     :ivar described: everything that the backend says of it.
     """
 
@@ -48,6 +49,7 @@ class BindingEntry:
     reason: str = ""
     kind: str = "lambda"
     endpoint: str = ""
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
     described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
@@ -246,20 +248,30 @@ class Queues(Area):
         return await self._binding("get_binding", name, binding)
 
     async def set_binding(
-        self, name: str, binding: str, job_types: Sequence[str], *, endpoint: str | None = None
+        self,
+        name: str,
+        binding: str,
+        job_types: Sequence[str],
+        *,
+        endpoint: str | None = None,
+        config: Mapping[str, JsonValue] | None = None,
     ) -> BindingEntry:
         """Register the job types that a function or an endpoint runs, if the stack allows it.
 
         :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
         :param endpoint: the URL that gets the jobs, below a prefix that the stack allows; None for
             a function.
+        :param config: how its jobs run, such as ``{"timeout_ms": 30000, "retry":
+            {"non_retryable_errors": ["exit.3"]}}``; None for as the stack says.
         :raises NotFoundError: the stack allows the queue no such binding.
         :raises ConflictError: another binding of the queue serves one of them.
-        :raises InvalidRequestError: the stack does not allow the URL.
+        :raises InvalidRequestError: the stack does not allow the URL, or it is no config.
         """
         body: dict[str, JsonValue] = {"job_types": [*job_types]}
         if endpoint is not None:
             body["endpoint"] = endpoint
+        if config is not None:
+            body["config"] = {**config}
         return await self._binding("put_binding", name, binding, body)
 
     async def delete_binding(self, name: str, binding: str) -> BindingEntry:

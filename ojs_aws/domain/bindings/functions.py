@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, read_config
 from ojs_aws.domain.timestamps import Instant
 
 COOLDOWN_MS: Final = 60_000
@@ -30,6 +31,7 @@ class Binding:
     :ivar types: ``email.send``, ``email.*``, or ``*`` for all.
     :ivar reservation_s: how long a job may take from its claim to its outcome: the wait in Lambda's
         queue, the function's time, and some seconds for the outcome's way back.
+    :ivar config: how its jobs run.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Binding:
     target: str
     types: Sequence[str]
     reservation_s: int
+    config: BindingConfig = NO_CONFIG
 
     def fit(self, job_type: str) -> int:
         """Return how well a pattern of it fits a job type; 0 for not at all."""
@@ -63,12 +66,20 @@ def read_bindings(text: str) -> list[Binding]:
     :raises ValueError: it describes none.
     """
     try:
-        found = [Binding(**each) for each in json.loads(text)]
+        found = [Binding(**with_config(each)) for each in json.loads(text)]
     except (TypeError, ValueError) as problem:
         raise ValueError(f"bindings must be a JSON array of objects: {problem}") from problem
     if not found:
         raise ValueError("there are no bindings: name one at least")
     return found
+
+
+def with_config(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that a construct has written, with their ``config`` read.
+
+    :raises InvalidRequestError: it is none.
+    """
+    return {**described, "config": read_config(described.get("config"))}
 
 
 def wait_ms(times: int) -> int:
@@ -119,12 +130,14 @@ class AllowedTarget:
     :ivar types: the job types that it runs where nobody registered others; may be empty.
     :ivar prefixes: of the URLs that somebody may register; none for a function or task.
     :ivar family: of the task definition; empty for functions and endpoints.
+    :ivar config: what holds where nobody registered another one.
     """
 
     queues: Sequence[str]
     types: Sequence[str]
     prefixes: Sequence[str] = ()
     family: str = ""
+    config: BindingConfig = NO_CONFIG
 
     @property
     def kind(self) -> str:
@@ -137,7 +150,7 @@ class AllowedTarget:
 def read_targets(text: str) -> dict[str, AllowedTarget]:
     """Return the allowed targets by the names of their bindings; none for an empty text."""
     found = json.loads(text or "{}")
-    return {name: AllowedTarget(**each) for name, each in found.items()}
+    return {name: AllowedTarget(**with_config(each)) for name, each in found.items()}
 
 
 def types_of(value: object) -> tuple[str, ...]:

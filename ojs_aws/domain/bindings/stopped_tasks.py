@@ -6,16 +6,21 @@ An event of EventBridge and an answer to DescribeTasks have the same form.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, stored_config
+from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.task_attempts import TaskAttempt, read_started_by
 from ojs_aws.domain.timestamps import Instant
 
 TASK_FAILED: Final = "task_failed"
 STOPPED: Final = "STOPPED"
+CONFIG_VARIABLE: Final = "OJS_BINDING_CONFIG"
+"""The variable of a task's container that holds the config of its binding, as JSON. ECS describes a
+task with its overrides, so the config of an attempt is known when it ends."""
 _EXITED: Final = "EssentialContainerExited"
 _NOT_THE_JOBS_FAULT: Final = frozenset(
     {"TaskFailedToStart", "SpotInterruption", "TerminationNotice"}
@@ -60,6 +65,7 @@ class Task:
     :ivar definition: ARN of its task definition, with the revision.
     :ivar started_at: when its containers ran first; None before, and in an event.
     :ivar end: how it ended; None while it runs.
+    :ivar config: of its binding, when it was started.
     """
 
     arn: str
@@ -69,6 +75,14 @@ class Task:
     definition: str
     started_at: Instant | None
     end: TaskEnd | None
+    config: BindingConfig = NO_CONFIG
+
+    def is_overdue(self, now: Instant) -> bool:
+        """Return whether it runs for longer than its binding allows, since its start (2.1)."""
+        longest = self.config.timeout_ms
+        if longest is None or self.started_at is None:
+            return False
+        return now >= self.started_at + longest
 
     @property
     def proves_definition(self) -> bool:
@@ -93,7 +107,19 @@ def read_task(described: Mapping[str, Any]) -> Task | None:
         if isinstance(started, datetime)
         else None,
         end=_end(described) if is_over else None,
+        config=_config(described),
     )
+
+
+def _config(described: Mapping[str, Any]) -> BindingConfig:
+    """Return the config that a container's variables hold; an empty one where it is no config."""
+    overrides: Mapping[str, Any] = described.get("overrides") or {}
+    for container in overrides.get("containerOverrides") or []:
+        for variable in container.get("environment") or []:
+            if variable.get("name") == CONFIG_VARIABLE:
+                with suppress(OjsError):
+                    return stored_config(str(variable.get("value")))
+    return NO_CONFIG
 
 
 def _end(described: Mapping[str, Any]) -> TaskEnd:

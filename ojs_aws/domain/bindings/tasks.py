@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ojs_aws.domain.bindings.functions import Binding
-from ojs_aws.domain.retry import RetryPolicy
+from ojs_aws.domain.bindings.functions import Binding, with_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +21,6 @@ class TaskBinding(Binding):
     :ivar has_public_ip: whether a task gets a public address.
     :ivar capacity: name of a capacity provider, such as ``FARGATE_SPOT``; empty: Fargate itself,
         which every cluster has.
-    :ivar non_retryable_errors: of ends after which no retry helps, as a retry policy names them.
     """
 
     cluster: str
@@ -31,16 +29,11 @@ class TaskBinding(Binding):
     security_groups: Sequence[str]
     has_public_ip: bool = False
     capacity: str = ""
-    non_retryable_errors: Sequence[str] = ()
 
     @property
     def family(self) -> str:
         """Return the family of the task definition."""
         return family_of(self.target)
-
-    def forbids(self, *names: str) -> bool:
-        """Return whether no retry helps after an error of one of these names."""
-        return RetryPolicy(non_retryable_errors=(*self.non_retryable_errors,)).forbids(*names)
 
 
 def family_of(definition: str) -> str:
@@ -50,4 +43,4 @@ def family_of(definition: str) -> str:
 
 def read_task_bindings(text: str) -> list[TaskBinding]:
     """Return the bindings that a JSON array describes, as the construct writes it."""
-    return [TaskBinding(**each) for each in json.loads(text)]
+    return [TaskBinding(**with_config(each)) for each in json.loads(text)]

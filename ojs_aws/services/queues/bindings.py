@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import field_error, not_found
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, read_config
 from ojs_aws.domain.bindings.endpoints import check_endpoint
 from ojs_aws.domain.bindings.functions import AllowedTarget, Suspension, types_of
 from ojs_aws.domain.errors import ConflictError, JsonValue
@@ -30,6 +31,7 @@ class BindingView:
     :ivar suspension: why nothing is dispatched to it; None while something is.
     :ivar kind: ``lambda``, ``https`` or ``ecs``.
     :ivar endpoint: the registered URL of the kind ``https``; empty while nobody has registered one.
+    :ivar config: how its jobs run, by the registration and the stack.
     """
 
     name: str
@@ -39,6 +41,7 @@ class BindingView:
     is_registered: bool
     suspension: Suspension | None
     endpoint: str = ""
+    config: BindingConfig = NO_CONFIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +73,26 @@ class Bindings:
         return next(each for each in self.list(queue) if each.name == name)
 
     def put(
-        self, queue: str, name: str, types: JsonValue, endpoint: str | None = None
+        self,
+        queue: str,
+        name: str,
+        types: JsonValue,
+        endpoint: str | None = None,
+        config: JsonValue = None,
     ) -> BindingView:
         """Let a binding serve these job types of the queue, in the place of those that it has.
 
         :param endpoint: the URL that gets the jobs, of a binding of the kind ``https``.
+        :param config: how its jobs run, in the place of the registered one; what it does not name
+            is as the stack says.
         :raises NotFoundError: the stack allows the queue no such target.
-        :raises InvalidRequestError: no job types, or a URL that the stack does not allow.
+        :raises InvalidRequestError: no job types, a URL that the stack does not allow, or a config
+            that says more than a binding may.
         :raises ConflictError: another binding of the queue serves one of them.
         """
         self._check(queue, name)
         _check_endpoint(endpoint, self.targets[name].prefixes)
+        said = read_config(config)
         try:
             wanted = types_of(types)
         except ValueError as problem:
@@ -93,7 +105,7 @@ class Bindings:
                     details={"binding": each.name, "job_types": [*taken]},
                     hint="Bindings of a queue serve different job types: change the other first.",
                 )
-        self.store.bind(queue, name, wanted, self.clock.now(), endpoint or "")
+        self.store.bind(queue, name, wanted, self.clock.now(), endpoint or "", said)
         return self.get(queue, name)
 
     def delete(self, queue: str, name: str) -> BindingView:
@@ -151,6 +163,7 @@ class Bindings:
                 suspension=states.suspended.get(name),
                 kind=target.kind,
                 endpoint=states.endpoints.get(name, ""),
+                config=states.configs.get(name, NO_CONFIG).over(target.config),
             )
             for name, target in sorted(self.targets.items())
             if queue in target.queues

@@ -12,12 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
 from ojs_aws.domain.bindings.endpoints import check_endpoint
 from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.worker.delivery.answers import EndpointError, UndeliveredError, WrongEndpointError
-from ojs_aws.worker.failure import NO_HANDLER
+from ojs_aws.worker.delivery.answers import (
+    DeliveryError,
+    EndpointError,
+    UndeliveredError,
+    WrongEndpointError,
+)
+from ojs_aws.worker.failure import HANDLER_ERROR, NO_HANDLER
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
@@ -70,7 +76,12 @@ class BoundEndpoints:
 
     def _deliver(self, ctx: JobContext, binding: Binding) -> object:
         try:
-            return self._delivery(binding.target)(ctx)
+            return self._delivery(binding.target)(ctx, longest_s=_seconds(binding.config))
+        except (EndpointError, DeliveryError) as problem:
+            names = (problem.type or "", HANDLER_ERROR, str(problem.details.get("error_class")))
+            if binding.config.forbids(*names):
+                problem.retryable = False
+            raise
         except WrongEndpointError as problem:
             reason = f"{binding.target} {problem.reason}"
             now = self.backend().clock.now()
@@ -104,8 +115,16 @@ class BoundEndpoints:
             except ValueError:
                 continue
             types = states.bound.get(name, ())
+            config = states.configs.get(name, NO_CONFIG)
             found.append(
-                Binding(name=name, queues=[queue], target=url, types=types, reservation_s=0)
+                Binding(
+                    name=name,
+                    queues=[queue],
+                    target=url,
+                    types=types,
+                    reservation_s=0,
+                    config=config,
+                )
             )
         return found
 
@@ -126,6 +145,11 @@ class BoundEndpoints:
 
     def _store(self) -> QueueBindings:
         return self.backend().stores.queue_bindings()
+
+
+def _seconds(config: BindingConfig) -> float | None:
+    """Return how long an endpoint has for a job; None where its binding does not say it."""
+    return None if config.timeout_ms is None else config.timeout_ms / 1000
 
 
 def _given_back(job: Job, text: str, kind: str = "UndeliveredError") -> UndeliveredError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs import UnreadableMessageError
+from ojs_aws.domain.bindings.config import NO_CONFIG
 from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, wait_ms
 from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
@@ -148,7 +149,11 @@ class _Round:
         """Return the bindings of the queue, as they stand now, and note which are suspended."""
         found = self.dispatcher.states.of(self.queue)
         bound = [
-            replace(each, types=found.bound.get(each.name, each.types))
+            replace(
+                each,
+                types=found.bound.get(each.name, each.types),
+                config=found.configs.get(each.name, NO_CONFIG).over(each.config),
+            )
             for each in self.dispatcher.bindings
             if self.queue in each.queues
         ]
@@ -202,7 +207,7 @@ class _Round:
         if isinstance(binding, TaskBinding):
             assert tasks is not None  # noqa: S101
             return self._begin(record, binding, lambda: tasks.start(binding, record))
-        event = event_of(record, job, self.worker_id, self.dispatcher.reports)
+        event = event_of(record, job, self.worker_id, self.dispatcher.reports, binding.config)
         backend, documents = self.dispatcher.backend, self.dispatcher.documents
         try:
             text = event_text(event, record, documents, backend.clock.now())

@@ -112,16 +112,18 @@ class HttpDelivery:
         self._answered_at: float | None = None
         self._pools = pools or functools.cache(_any_pools)
 
-    def __call__(self, ctx: JobContext) -> object:
+    def __call__(self, ctx: JobContext, longest_s: float | None = None) -> object:
         """Deliver a job, and return its result.
 
+        :param longest_s: seconds that the endpoint has at most, where its binding says so.
         :raises EndpointError: the endpoint says that the job failed.
         :raises DeliveryError: the delivery failed; another attempt may succeed.
         :raises UndeliveredError: the endpoint takes no jobs now.
         """
         if reason := self._circuit.refuses():
             raise self._given_back(ctx.job, reason)
-        timeout_s = self._timeout_s()
+        own_s = self.timeout_s if longest_s is None else min(self.timeout_s, longest_s)
+        timeout_s = own_s + self._start_s()
         delivery_id, keys = f"del_{uuid.uuid4()}", self._signing_keys()
         token = token_of(ctx.job, ctx.reservation_id, keys[0]) if self._reports else ""
         body = self._body(ctx.job, delivery_id, timeout_s, token)
@@ -181,11 +183,11 @@ class HttpDelivery:
         error.type = "UndeliveredError"
         return error
 
-    def _timeout_s(self) -> float:
-        """Return the seconds for an answer; more where the endpoint may have to start."""
+    def _start_s(self) -> float:
+        """Return the seconds that a delivery has beside its timeout: the endpoint may start."""
         answered_at = self._answered_at
         is_warm = answered_at is not None and self._monotonic() < answered_at + IDLE_S
-        return self.timeout_s if is_warm else self.timeout_s + DELIVERY_START_S
+        return 0.0 if is_warm else DELIVERY_START_S
 
     def _body(self, job: Job, delivery_id: str, timeout_s: float, token: str) -> bytes:
         deadline = Instant(round((self._wall_clock() + timeout_s) * 1000))

@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import EVENT_PREFIX
 from ojs_aws.worker.delivery.request import delivery_members, delivery_of
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.s3 import S3Documents
-    from ojs_aws.domain.timestamps import Instant
 
 MAX_EVENT_BYTES: Final = 512 * 1024
 """Of an event: half of what Lambda takes, so that a record holds it beside what is returned."""
 SMALL_BYTES: Final = 1024
 """Members of a job that are no longer than this stay in an event which links to the job."""
+
+NON_RETRYABLE: Final = "non_retryable_errors"
+"""The member of an event that names the errors after which no retry helps."""
 
 _ARGS: Final = "args"
 
@@ -43,12 +47,21 @@ def event_of(
     job: Job,
     worker_id: str,
     reports: Callable[[JobRecord], RawJson] | None,
+    config: BindingConfig = NO_CONFIG,
 ) -> dict[str, RawJson]:
-    """Return the members of the event that a function gets."""
+    """Return the members of the event that a function gets.
+
+    Lambda's record of its invocation holds them, too, so the settler knows the config by it.
+    """
     held = record.reservation
     assert held is not None  # noqa: S101 - it was claimed
-    event = delivery_members(job, worker_id, delivery_of(held.id), held.due_at)
+    deadline = held.due_at
+    if config.timeout_ms is not None and record.started_at is not None:
+        deadline = min(deadline, Instant(record.started_at + config.timeout_ms))
+    event = delivery_members(job, worker_id, delivery_of(held.id), deadline)
     event["attempt"] = encode(record.attempt)
+    if config.non_retryable_errors:
+        event[NON_RETRYABLE] = encode([*config.non_retryable_errors])
     if held.slots:
         event["is_limited"] = encode(True)
     if reports is not None:

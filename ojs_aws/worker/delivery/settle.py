@@ -14,12 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
 from ojs_aws.domain.bindings.functions import wait_ms
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, parse_object
 from ojs_aws.worker.delivery.dispatch import members
+from ojs_aws.worker.delivery.event import NON_RETRYABLE
 from ojs_aws.worker.delivery.request import reservation_of
 
 if TYPE_CHECKING:
@@ -73,12 +75,14 @@ class InvocationRecord:
     :ivar job: as it was dispatched.
     :ivar which: the attempt, by the reservation that its delivery id names.
     :ivar is_limited: the job holds slots of limits that others may wait for.
+    :ivar config: of its binding, when it was dispatched.
     """
 
     job: Job
     which: AttemptRef
     is_limited: bool
     ended: HowItEnded
+    config: BindingConfig = NO_CONFIG
 
 
 def read_invocation_record(body: str) -> InvocationRecord:
@@ -102,7 +106,16 @@ def read_invocation_record(body: str) -> InvocationRecord:
         which=AttemptRef(reservation_id=reservation_id, attempt=attempt),
         is_limited="is_limited" in event,
         ended=_ended(record),
+        config=_config(event),
     )
+
+
+def _config(event: Mapping[str, Member]) -> BindingConfig:
+    """Return the config by which a job was dispatched, as far as its event says it."""
+    named = event.get(NON_RETRYABLE)
+    if named is None or not isinstance(named.value, list):
+        return NO_CONFIG
+    return BindingConfig(non_retryable_errors=tuple(map(str, named.value)))
 
 
 def _ended(record: Mapping[str, Member]) -> HowItEnded:
@@ -150,6 +163,12 @@ def error_of(said: JsonValue) -> dict[str, JsonValue]:
     if frames := _frames(said):
         error["backtrace"] = [*frames]
     return error
+
+
+def finally_failed(error: dict[str, JsonValue], config: BindingConfig) -> dict[str, JsonValue]:
+    """Return an error that is not retried where the binding's config names it."""
+    is_final = config.forbids(str(error["type"]), str(error.get("code")))
+    return {**error, "retryable": False} if is_final else error
 
 
 def _frames(said: Mapping[str, JsonValue]) -> list[str]:
@@ -246,7 +265,7 @@ class Settler:
             case Completed():
                 self._complete(record, record.ended)
             case Raised():
-                self._fail(record, record.ended.error)
+                self._fail(record, finally_failed(record.ended.error, record.config))
             case NotInvoked():
                 self._give_back(record, record.ended.reason)
         self._pass_on(held)

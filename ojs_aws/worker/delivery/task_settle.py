@@ -16,13 +16,14 @@ from ojs_aws.domain.bindings.functions import wait_ms
 from ojs_aws.domain.bindings.stopped_tasks import TASK_FAILED, Task, TaskEnd, read_task
 from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, NotFoundError
 from ojs_aws.worker.delivery.dispatch import members
-from ojs_aws.worker.delivery.settle import settled_each
+from ojs_aws.worker.delivery.settle import finally_failed, settled_each
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.backend import Backend
     from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
 
+TIMEOUT: Final = "timeout"
 _UNDELIVERED: Final = "UndeliveredError"
 _logger = logging.getLogger(__name__)
 
@@ -94,10 +95,24 @@ class TaskSettler:
                 record.id, None, members(error), which=which, delay_ms=delay_ms, start=record
             )
         else:
-            error = _error(TASK_FAILED, end, end.code)
-            if self.suspensions.forbids_retry(task.definition, TASK_FAILED, end.code):
-                error["retryable"] = False
+            error = finally_failed(_error(TASK_FAILED, end, end.code), task.config)
             jobs.fail(record.id, None, members(error), which=which, start=record)
+        self._pass_on(record)
+
+    def time_out(self, record: JobRecord, task: Task) -> None:
+        """Fail the attempt of a task that runs for longer than its binding allows.
+
+        :raises ConflictError: the attempt is over.
+        """
+        text = f"The task ran for longer than its binding allows: {task.config.timeout_ms} ms."
+        error: dict[str, JsonValue] = {"type": TIMEOUT, "code": TIMEOUT, "message": text}
+        error["details"] = {"task_arn": task.arn}
+        final = members(finally_failed(error, task.config))
+        self.backend.jobs.fail(record.id, None, final, which=task.attempt.which, start=record)
+        self._pass_on(record)
+
+    def _pass_on(self, record: JobRecord) -> None:
+        """Wake a worker for jobs that wait for the slots of this one."""
         if record.reservation and record.reservation.slots:
             self.backend.job_messages.pass_on(record, self.backend.clock.now())
 

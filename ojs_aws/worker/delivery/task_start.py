@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ojs_aws.domain.bindings.stopped_tasks import CONFIG_VARIABLE
 from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.jobs.task_attempts import TaskAttempt
+from ojs_aws.domain.json_text import encode
 from ojs_aws.worker.delivery.request import delivery_of
 
 if TYPE_CHECKING:
@@ -43,4 +45,6 @@ class TaskStarter:
             "OJS_DELIVERY_ID": delivery_of(attempt.reservation_id),
             "OJS_TOKEN": self.token(record),
         }
+        if said := binding.config.render():
+            environment[CONFIG_VARIABLE] = encode(said)
         self.tasks.run(binding, attempt, self.group, environment)

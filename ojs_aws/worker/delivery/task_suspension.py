@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.bindings.stopped_tasks import Task
-from ojs_aws.domain.bindings.tasks import TaskBinding, family_of
+from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
@@ -35,14 +35,6 @@ class TaskSuspensions:
     def families(self) -> list[tuple[str, str]]:
         """Return the clusters and families of the tasks, without repetitions."""
         return sorted({(each.cluster, each.family) for each in self.bindings})
-
-    def forbids_retry(self, definition: str, *names: str) -> bool:
-        """Return whether a binding of a task's family forbids retries after such an error.
-
-        Tasks that started before a deployment are of another revision.
-        """
-        family = family_of(definition)
-        return any(each.forbids(*names) for each in self.bindings if each.family == family)
 
     def suspend(self, queue: str, definition: str, why: str, now: Instant) -> None:
         """Suspend the bindings of a queue that start this task definition.

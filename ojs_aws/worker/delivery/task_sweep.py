@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.bindings.stopped_tasks import Task, read_task
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
@@ -89,7 +89,9 @@ class TaskSweep:
     def _keep_or_stop(self, task: Task, job: JobRecord | None) -> None:
         """Extend the reservation of a running task's job, or stop a task whose attempt is over."""
         now = self.backend.clock.now()
-        if job is not None and task.attempt.which.is_running(job):
+        if job is not None and task.attempt.which.is_running(job) and task.is_overdue(now):
+            job = self._timed_out(task, job)
+        elif job is not None and task.attempt.which.is_running(job):
             held = job.reservation
             if held is not None and held.due_at - now > TASK_LEASE_S * 1000 // 2:
                 return
@@ -102,6 +104,14 @@ class TaskSweep:
         if _is_in_vain(task, job, now):
             reason = f"The attempt of job {task.attempt.job_id} is over"
             self.tasks.stop(task.cluster, task.arn, reason)
+
+    def _timed_out(self, task: Task, job: JobRecord) -> JobRecord | None:
+        """Fail the attempt of an overdue task; return None, or the job that has just reported."""
+        try:
+            self.settler.time_out(job, task)
+        except (ConflictError, NotFoundError):
+            return self.backend.changer.find(job.id)
+        return None
 
 
 def _is_in_vain(task: Task, job: JobRecord | None, now: Instant) -> bool:

@@ -213,7 +213,32 @@ BINDINGS: Final[list[Step]] = [
         {"job_types": ["a"], "endpoint": "https://x.example/"},
     ),
     put("register no endpoint", WEB, {"job_types": ["a"]}),
-    put("register a time", WEB, {"job_types": ["a"], "endpoint": URL, "config": {}}),
+    put(
+        "register a config",
+        WEB,
+        {
+            "job_types": ["a"],
+            "endpoint": URL,
+            "config": {
+                "timeout_ms": 30000,
+                "retry": {"non_retryable_errors": ["card.*", "EndpointCrashed"]},
+            },
+        },
+    ),
+    get("read a binding with a config", WEB),
+    put("register an empty config", WEB, {"job_types": ["a"], "endpoint": URL, "config": {}}),
+    put("register no time", REPORTER, {"job_types": ["a"], "config": {"timeout_ms": 0}}),
+    put("register what is no config", REPORTER, {"job_types": ["a"], "config": []}),
+    put("register a secret", REPORTER, {"job_types": ["a"], "config": {"signing_secret": "x"}}),
+    put(
+        "register more of a retry policy than a binding has",
+        REPORTER,
+        {
+            "job_types": ["a"],
+            "config": {"retry": {"non_retryable_errors": ["a"], "max_attempts": 3}},
+        },
+    ),
+    put("register queues", REPORTER, {"job_types": ["a"], "queues": ["default"]}),
     post("suspend a binding", f"{MAILER}/suspend"),
     get("list the bindings, one of them suspended", "/queues/default/bindings"),
     post("resume a binding", f"{MAILER}/resume"),

@@ -18,6 +18,23 @@ def world() -> World:
     return World(settings=Settings(binding_targets=TARGETS))
 
 
+def test_a_config_is_set_shown_and_replaced(cli: Cli) -> None:
+    """By options; a call without them registers none."""
+    options = ("--timeout", "30s", "--no-retry", "card.*", "--no-retry", "exit.3")
+    cli.run("bindings", "set", "default", "mailer", "a", *options)
+    config = {"timeout_ms": 30_000, "retry": {"non_retryable_errors": ["card.*", "exit.3"]}}
+    assert cli.ask("bindings", "show", "default", "mailer")["config"] == config
+    assert "30000" in cli.run("bindings", "list", "default").out
+    cli.run("bindings", "set", "default", "mailer", "a", "--timeout", "2m")
+    shown = cli.ask("bindings", "show", "default", "mailer")["config"]
+    assert shown == {"timeout_ms": 120_000}
+    cli.run("bindings", "set", "default", "mailer", "a")
+    assert "config" not in cli.ask("bindings", "show", "default", "mailer")
+    refused = cli.run("bindings", "set", "default", "mailer", "a", "--timeout", "soon")
+    assert refused.code != ExitCode.DONE
+    assert "timeout" in refused.err
+
+
 def test_bindings_are_listed_set_suspended_and_resumed(cli: Cli) -> None:
     """By the names that the stack gives them."""
     assert "email.*" in cli.run("bindings", "list", "default").out

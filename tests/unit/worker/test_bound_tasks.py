@@ -15,6 +15,7 @@ import pytest
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.adapters.tasks import Tasks
 from ojs_aws.config import Settings
+from ojs_aws.domain.bindings.config import BindingConfig
 from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState
@@ -370,8 +371,13 @@ def test_7_2_a_binding_says_after_which_ends_no_retry_helps(
     patterns: list[str], state: JobState
 ) -> None:
     """As a retry policy names errors: by the exit code, or by the type."""
-    bench = Bench(replace(BINDING, non_retryable_errors=patterns))
+    bench = Bench(final_after(*patterns))
     assert ended(bench, exit_code=3).state is state
+
+
+def final_after(*patterns: str) -> TaskBinding:
+    """A binding whose stack names errors after which no retry helps."""
+    return replace(BINDING, config=BindingConfig(non_retryable_errors=patterns))
 
 
 def test_7_2_a_retry_policy_names_exit_codes(bench: Bench) -> None:
@@ -388,13 +394,13 @@ def test_7_2_another_definition_says_nothing_of_a_tasks_end() -> None:
     other = replace(
         BINDING, name="other", types=["other"], target=DEFINITION.replace("render", "ship")
     )
-    bench = Bench(BINDING, replace(other, non_retryable_errors=["exit.*"]))
+    bench = Bench(BINDING, replace(other, config=BindingConfig(non_retryable_errors=("exit.*",))))
     assert ended(bench, exit_code=3).state is JobState.RETRYABLE
 
 
 def test_7_2_a_task_of_an_older_revision_ends_as_its_binding_says() -> None:
     """It may run for hours after a deployment."""
-    bench = Bench(replace(BINDING, non_retryable_errors=["exit.3"]))
+    bench = Bench(final_after("exit.3"))
     job_id = bench.push()
     bench.dispatch()
     bench.ecs.tasks[bench.arn]["taskDefinitionArn"] = DEFINITION.replace(":7", ":6")

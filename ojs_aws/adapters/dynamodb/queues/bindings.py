@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, stored_config
 from ojs_aws.domain.bindings.functions import Suspension, read_suspension, write_suspension
+from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import QUEUE_PARTITION
 
 _PREFIX: Final = "bs_"
 _BOUND: Final = "bd_"
 _ENDPOINT: Final = "bu_"
-"""Begin the names of the attributes of a suspended binding, and of one with registered types, and
-with a registered URL."""
+_CONFIG: Final = "bc_"
+"""Begin the names of the attributes of a suspended binding, and of one with registered types, with
+a registered URL, and with a registered config."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class BindingStates:
     suspended: Mapping[str, Suspension]
     bound: Mapping[str, tuple[str, ...]]
     endpoints: Mapping[str, str]
+    configs: Mapping[str, BindingConfig] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,23 @@ class QueueBindings(InTable):
         Makes one consistent read.
         """
         item = self.get_item(item_key(QUEUE_PARTITION, queue))
-        return BindingStates(read_suspensions(item), read_bound(item), _read_endpoints(item))
+        return BindingStates(
+            suspended=read_suspensions(item),
+            bound=read_bound(item),
+            endpoints=_read_endpoints(item),
+            configs=_read_configs(item),
+        )
 
     def bind(
-        self, queue: str, binding: str, types: Sequence[str], now: Instant, endpoint: str = ""
+        self,
+        queue: str,
+        binding: str,
+        types: Sequence[str],
+        now: Instant,
+        endpoint: str = "",
+        config: BindingConfig = NO_CONFIG,
     ) -> None:
-        """Register the job types of a binding.
+        """Register the job types of a binding, and its config in the place of another one.
 
         Makes one update.
 
@@ -57,6 +72,10 @@ class QueueBindings(InTable):
         update.set(_BOUND + binding, string(json.dumps([*types], separators=(",", ":"))))
         if endpoint:
             update.set(_ENDPOINT + binding, string(endpoint))
+        if config == NO_CONFIG:
+            update.remove(_CONFIG + binding)
+        else:
+            update.set(_CONFIG + binding, string(encode(config.render())))
         self.update_item(item_key(QUEUE_PARTITION, queue), update)
 
     def unbind(self, queue: str, binding: str) -> bool:
@@ -64,7 +83,7 @@ class QueueBindings(InTable):
 
         Makes one conditional update.
         """
-        return self._remove(queue, _BOUND + binding, _ENDPOINT + binding)
+        return self._remove(queue, _BOUND + binding, _ENDPOINT + binding, _CONFIG + binding)
 
     def suspend(
         self, queue: str, binding: str, reason: str, now: Instant, *, is_lasting: bool = False
@@ -161,4 +180,13 @@ def _read_endpoints(item: Item) -> dict[str, str]:
         name[len(_ENDPOINT) :]: read_string(item, name)
         for name in item
         if name.startswith(_ENDPOINT)
+    }
+
+
+def _read_configs(item: Item) -> dict[str, BindingConfig]:
+    """Return the registered configs of bindings that the item of a queue has."""
+    return {
+        name[len(_CONFIG) :]: stored_config(read_string(item, name))
+        for name in item
+        if name.startswith(_CONFIG)
     }

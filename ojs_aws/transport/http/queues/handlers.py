@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 _MARK: Final = "q:"
 _PURGED: Final = "p:"
-_OF_THE_STACK: Final = frozenset({"queues", "config"})
-"""Members of a registration (2.1) that are the stack's."""
 
 
 def list_queues(call: Call) -> Answer[models.QueuesAnswer]:
@@ -214,11 +212,13 @@ def put_binding(call: Call) -> Answer[models.BindingAnswer]:
 
     values = call.values()
     body = BindingBody.model_validate(values)
-    for each in _OF_THE_STACK & {*values}:
-        message = f"'{each}' of a binding is what the stack says, and cannot be registered."
-        raise field_error(each, message, "Send job_types alone; change the stack for the rest.")
+    if "queues" in values:
+        message = "'queues' of a binding is what the stack says, and cannot be registered."
+        raise field_error("queues", message, "Name the queue in the path; the stack allows it.")
     queue, name = call.named("queue"), call.named("name")
-    found = call.backend.queues.bindings.put(queue, name, [*body.job_types], body.endpoint)
+    found = call.backend.queues.bindings.put(
+        queue, name, [*body.job_types], body.endpoint, values.get("config")
+    )
     return _answer(found)
 
 
@@ -254,6 +254,8 @@ def _shown(view: BindingView) -> models.Binding:
     }
     if view.endpoint:
         shown["endpoint"] = view.endpoint
+    if config := view.config.render():
+        shown["config"] = cast("models.BindingConfigEntry", config)
     if view.suspension is not None:
         shown["reason"] = view.suspension.reason
         shown["suspended_at"] = format_instant(view.suspension.since)

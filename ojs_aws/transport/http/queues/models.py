@@ -242,15 +242,45 @@ class QueueDeletionAnswer(TypedDict):
     deleted: bool
 
 
+class BindingRetry(Body):
+    """Names the errors of a binding's jobs after which no retry helps."""
+
+    non_retryable_errors: Annotated[list[str], Field(max_length=100)]
+
+
+class BindingConfigBody(Body):
+    """Says how the jobs of a binding run; what it does not name is as the stack says.
+
+    ``signing_secret`` of the specification is the stack's.
+    """
+
+    timeout_ms: Annotated[int, Field(ge=1, le=604_800_000)] | None = None
+    retry: BindingRetry | None = None
+
+
 class BindingBody(Body):
     """Registers the job types of a binding (ojs-serverless, 2.1).
 
-    The function, the time of a job, and what URLs there may be are the stack's: ``queues`` and
-    ``config`` of the specification have no place here, and ``endpoint`` only for the kind https.
+    The function, and what URLs there may be, are the stack's: ``queues`` of the specification has
+    no place here, and ``endpoint`` only for the kind https.
     """
 
     job_types: Annotated[list[str], Field(min_length=1, max_length=100)]
     endpoint: Annotated[str, Field(max_length=2048)] | None = None
+    config: BindingConfigBody | None = None
+
+
+class BindingRetryEntry(TypedDict):
+    """Shows the errors after which no retry helps."""
+
+    non_retryable_errors: list[str]
+
+
+class BindingConfigEntry(TypedDict):
+    """Shows how the jobs of a binding run; what is left out is as without a config."""
+
+    timeout_ms: NotRequired[int]
+    retry: NotRequired[BindingRetryEntry]
 
 
 class Binding(TypedDict):
@@ -264,6 +294,7 @@ class Binding(TypedDict):
     kind: Literal["lambda", "https", "ecs"]
     job_types: list[str]
     endpoint: NotRequired[str]
+    config: NotRequired[BindingConfigEntry]
     is_registered: bool
     state: Literal["active", "suspended"]
     reason: NotRequired[str]

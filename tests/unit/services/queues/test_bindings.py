@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings.functions import read_targets
+from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.queues.bindings import Bindings
 from ojs_aws.services.system.job_findings import FindingCode
@@ -102,6 +106,32 @@ def test_2_1_a_function_has_no_endpoint_to_register(bench: Bench) -> None:
     with pytest.raises(InvalidRequestError, match="what the stack says"):
         bindings(bench).put("email", "shop", ["a"], "https://app.example.com/")
     assert bindings(bench).get("email", "shop").kind == "lambda"
+
+
+RETRY: Final[JsonValue] = {"non_retryable_errors": ["exit.3"]}
+CONFIG: Final[dict[str, JsonValue]] = {"timeout_ms": 30_000, "retry": RETRY}
+
+
+def test_2_1_a_config_is_registered_with_the_types_of_a_binding(bench: Bench) -> None:
+    """In the place of the one before; each member that is not named is as the stack says."""
+    shop = {**TARGETS["shop"], "config": {"timeout_ms": 9_000}}
+    targets = {**bindings(bench).targets, **read_targets(json.dumps({"shop": shop}))}
+    service = replace(bindings(bench), targets=targets)
+    assert service.get("email", "shop").config == BindingConfig(timeout_ms=9_000)
+    shown = service.put("email", "shop", ["email.*"], None, {**CONFIG})
+    assert shown.config.render() == CONFIG
+    assert service.put("email", "shop", ["a"], None, {}).config.timeout_ms == 9_000
+    shown = service.put("email", "shop", ["a"], None, {"retry": RETRY})
+    assert shown.config.render() == {"timeout_ms": 9_000, "retry": RETRY}
+    assert service.delete("email", "shop").config == BindingConfig(timeout_ms=9_000)
+    assert service.get("email", "other").config == NO_CONFIG
+
+
+def test_2_1_a_config_that_is_refused_changes_nothing(bench: Bench) -> None:
+    """Neither the types."""
+    with pytest.raises(InvalidRequestError, match=r"config\.signing_secret"):
+        bindings(bench).put("email", "shop", ["a"], None, {"signing_secret": "whsec_"})
+    assert not bindings(bench).get("email", "shop").is_registered
 
 
 @pytest.mark.parametrize(
