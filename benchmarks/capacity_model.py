@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from benchmarks.event_appends import BATCH, BATCH_S, Appends, simulate
+from benchmarks.event_appends import BATCH, Appends, batch_s, simulate
 from benchmarks.hot_keys import BEAT_MS, Life, Writes
 from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 
@@ -57,9 +57,12 @@ WORKER_BATCH: Final = 10
 TICK_S: Final = 60
 QUERY_S: Final = 0.01
 TICK_THREADS: Final = 8
-LARGE_CHUNK: Final = 6
-"""Write units of a chunk of a hundred events with the longest names that are usual."""
+RECORD_S: Final = batch_s(BATCH) / BATCH
+"""What a record takes of a reader of the stream that has full batches."""
+LARGE_CHUNK: Final = 30
+"""Write units of a full chunk of events with the longest names that are usual."""
 MOST_LOGGED: Final = 10_000
+MOST_RECORDS: Final = 100_000
 BISECTIONS: Final = 12
 GB: Final = 1e9
 DAY_S: Final = 86_400
@@ -148,13 +151,13 @@ def records_of(writes: Writes) -> float:
 
 def published_rate(writes: Writes, shards: int, factor: int = READERS) -> float:
     """Jobs a second whose events are published as fast as they come."""
-    return simulate(MOST_LOGGED, shards * factor).appends * BATCH / records_of(writes)
+    return simulate(MOST_RECORDS, shards * factor).appends * BATCH / records_of(writes)
 
 
 def appends(rate: float, writes: Writes) -> Appends:
     """What appending the events of so many jobs a second takes, with the readers that it needs."""
     records = rate * records_of(writes)
-    readers = math.ceil(records / BATCH * BATCH_S / HEADROOM)
+    readers = math.ceil(records * RECORD_S / HEADROOM)
     return simulate(records, max(NEW_TABLE_PARTITIONS, readers))
 
 
@@ -177,9 +180,7 @@ def _log_rate(records: float, chunk: float) -> float:
     low, high = 0.0, float(MOST_LOGGED)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        readers = max(
-            NEW_TABLE_PARTITIONS, math.ceil(middle * records / BATCH * BATCH_S / HEADROOM)
-        )
+        readers = max(NEW_TABLE_PARTITIONS, math.ceil(middle * records * RECORD_S / HEADROOM))
         found = simulate(middle * records, readers)
         units = found.appends * (1 + found.refused) * chunk
         is_enough = units <= PARTITION_WRITES and found.behind_s < BEHIND_S
@@ -234,7 +235,7 @@ def partitions_of(load: Load, writes: Writes) -> int:
 def _of_the_table(load: Load, writes: Writes) -> Iterator[Need]:
     rate, each = load.rate, load.rate / queues_for(load, writes)
     table, index = (sum(of.values()) / writes.jobs * rate for of in (writes.table, writes.index))
-    readers = math.ceil(records_of(writes) * rate / BATCH * BATCH_S)
+    readers = math.ceil(records_of(writes) * rate * RECORD_S)
     shares, units = f"{deployments_for(load, writes)} deployments", "writes/s"
     lists = each * busiest(writes)
     yield Need("one list of a queue", lists, PARTITION_WRITES, units, is_hard=True)

@@ -23,6 +23,7 @@ from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.pricing import PRICED_ON, PRICES, REGION
+from ojs_aws.topology import STREAM_BATCH
 from ojs_aws.transport.events.stream import build_stream
 
 KILOBYTE: Final = 1024
@@ -41,7 +42,7 @@ WORKER: Final = "worker-0123456789abcdef-0123456789ab"
 BEAT_MS: Final = 15_000
 BEATS: Final = 6
 STREAM_JOBS: Final = 40
-FULL: Final = 100
+FULL: Final = STREAM_BATCH
 COMMITTED_S: Final = 1_760_000_000
 """When the changes were made that the stream's consumer is measured with."""
 

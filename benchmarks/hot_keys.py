@@ -18,9 +18,8 @@ from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.local.aws import BATCH
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.topology import TABLE
+from ojs_aws.topology import STREAM_BATCH, TABLE
 from ojs_aws.transport.events.stream import build_stream
 
 KILOBYTE: Final = 1024
@@ -139,8 +138,8 @@ def _fetched(lab: Laboratory) -> list[JobRecord]:
 def _flow(stream: Changes, consume: Any) -> int:
     consumed = 0
     while records := stream.streamed():
-        for begin in range(0, len(records), BATCH):
-            batch = records[begin : begin + BATCH]
+        for begin in range(0, len(records), STREAM_BATCH):
+            batch = records[begin : begin + STREAM_BATCH]
             consumed += len(batch)
             if consume({"Records": batch}, None)["batchItemFailures"]:
                 raise RuntimeError("The stream's consumer could not publish everything.")

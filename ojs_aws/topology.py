@@ -69,6 +69,10 @@ WORKFLOW_SORT_KEY: Final = "workflow"
 STREAMED_SORT_KEYS: Final = (JOB_SORT_KEY, WORKFLOW_SORT_KEY)
 """Sort keys of items whose every change the stream publishes, whatever their partition."""
 
+STREAM_BATCH: Final = 500
+"""Changes that an invocation of the stream's consumer gets at most. Their events fit one append of
+the event log (docs/decisions/0125-the-consumer-gets-five-hundred-changes-at-once.md)."""
+
 SETTINGS_PARTITION: Final = "settings"
 """Partition of the settings of queues."""
 

@@ -22,7 +22,6 @@ from ojs_aws.adapters.errors import watch_attempts
 from ojs_aws.bootstrap import AwsClients
 from ojs_aws.config import Settings
 from ojs_aws.local.aws import (
-    BATCH,
     EmbeddedStream,
     RemoteStream,
     create_bucket,
@@ -33,7 +32,7 @@ from ojs_aws.local.aws import (
 from ojs_aws.local.triggers import ReadStream
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.table import Stream
-from ojs_aws.topology import is_streamed
+from ojs_aws.topology import STREAM_BATCH, is_streamed
 from tests import dynamodb_local
 from tests.memory_hooks import hook
 
@@ -271,7 +270,7 @@ class MemoryChanges:
 
     def __call__(self) -> tuple[list[Any], Callable[[], None]]:
         """Return the next records, and what to call once they are handled."""
-        taken = self._stream.after(self.position, BATCH)
+        taken = self._stream.after(self.position, STREAM_BATCH)
         following = self.position + len(taken)
 
         def done() -> None:

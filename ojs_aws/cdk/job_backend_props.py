@@ -135,9 +135,9 @@ class JobBackendProps:
     :ivar export: write jobs that have ended to S3; None: not.
     :ivar event_bus: the bus for lifecycle events; None makes one.
     :ivar stream_parallelization_factor: invocations of the stream function at a time for each
-        shard, 1 to 10. With 1 a new table, which has four shards, publishes some 880 jobs a second
-        (docs/capacity.md): choose more before a larger load. It costs more where changes are rare,
-        because each invocation gathers fewer of them.
+        shard, 1 to 10. With 1 a new table, which has four shards, publishes some 1,650 jobs a
+        second (docs/capacity.md): choose more before a larger load. It costs more where changes are
+        rare, because each invocation gathers fewer of them.
     :ivar stream_batching_window_s: how long changes are gathered for one invocation, 0 to 300:
         events cost less at low rates; they and the next steps of workflows come later by that.
     :ivar memory_mb: memory of the API's functions.

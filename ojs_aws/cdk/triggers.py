@@ -28,6 +28,7 @@ from ojs_aws.topology import (
     PAUSED_ATTRIBUTE,
     QUEUE_PARTITION,
     SET_ASIDE_METRIC,
+    STREAM_BATCH,
     STREAMED_PARTITIONS,
     STREAMED_SORT_KEYS,
     UNDECLARED_METRIC,
@@ -52,7 +53,7 @@ class ChangeStreamProps:
 
     table: dynamodb.ITableV2
     function: lambda_.Function
-    batch_size: int = 100
+    batch_size: int = STREAM_BATCH
     late_minutes: int = 5
     parallelization_factor: int = 1
     batching_window_s: int = 1

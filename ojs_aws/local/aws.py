@@ -18,6 +18,7 @@ from ojs_aws.topology import (
     ALARM_RETENTION_S,
     MAX_RECEIVE_COUNT,
     MESSAGE_RETENTION_S,
+    STREAM_BATCH,
     TABLE,
     cron_queue_name,
     dead_letter_queue_name,
@@ -175,7 +176,6 @@ class EmbeddedMessages:
         return None if due is None else max(0.0, (due - unix_time_millis()) / 1000)
 
 
-BATCH = 100
 CHECKPOINT: Final = {TABLE.partition_key: {"S": "local"}, TABLE.sort_key: {"S": "stream"}}
 """Key of the item that says how far a stream was read through its API."""
 
@@ -217,7 +217,7 @@ class EmbeddedStream:
         if shard is not self._shard:
             self._shard, self._position = shard, 0
         with AWS_LOCK:  # a transaction may still be undone
-            taken = shard.items[self._position : self._position + BATCH]
+            taken = shard.items[self._position : self._position + STREAM_BATCH]
         following = self._position + len(taken)
 
         def done() -> None:
@@ -249,7 +249,7 @@ class RemoteStream:
         """Return the next records."""
         iterator = self._iterator or self._open()
         try:
-            page = self.streams.get_records(ShardIterator=iterator, Limit=BATCH)
+            page = self.streams.get_records(ShardIterator=iterator, Limit=STREAM_BATCH)
         except ClientError:
             self._iterator = ""
             raise

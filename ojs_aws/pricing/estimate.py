@@ -19,6 +19,7 @@ from ojs_aws.pricing.workload import (
     Line,
     Workload,
 )
+from ojs_aws.topology import STREAM_BATCH
 
 GB: Final = 1_000_000_000
 API_GB: Final = 0.5
@@ -87,7 +88,7 @@ ASSUMPTIONS: Final[Sequence[str]] = (
     f"an API request runs for {API_MS} ms at {API_GB} GB",
     f"dispatcher and settler of bindings run for {DISPATCH_MS} and {SETTLE_MS} ms a job",
     f"a stream of {NEW_TABLE_PARTITIONS} shards, as that of a new table, unless you say otherwise",
-    f"the changes of a shard come evenly, {units.STREAM_BATCH} together at most",
+    f"the changes of a shard come evenly, {STREAM_BATCH} together at most",
     "DynamoDB removes expired jobs many at a time, and refuses no append to the event log",
     f"jobs wait {units.LAMBDA_CLAIM_S:g} s for Lambda workers, {units.HTTP_CLAIM_S:g} s for polls",
     f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ojs_aws.pricing.workload import Line, Workload
+from ojs_aws.topology import STREAM_BATCH
 
 KILOBYTE: Final = 1024
 READ_BLOCK: Final = 4096
@@ -33,7 +34,6 @@ DOCUMENT_REF_BYTES: Final = 275
 """Bytes by which a hot item refers to a document that has left it."""
 EVENT_BYTES: Final = 55
 """Bytes of an event in a full chunk of the log: events are deflated together."""
-STREAM_BATCH: Final = 100
 DELETED: Final = 10
 """Messages that one request deletes at most."""
 LISTED: Final = 36

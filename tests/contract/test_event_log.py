@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.adapters.dynamodb.events.chunks import MAX_CHUNK_BYTES
-from ojs_aws.adapters.dynamodb.events.log import EventLog
+from ojs_aws.adapters.dynamodb.events.log import WARY, EventLog
 from ojs_aws.adapters.dynamodb.events.reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.events import Event, EventQuery, SetAside, event_id
@@ -448,6 +448,51 @@ def test_puts_that_came_too_late_for_their_place_are_counted(aws: EmbeddedAws) -
     assert (first.take_refused(), second.take_refused()) == (0, 0)
 
 
+def test_a_process_that_met_others_reads_the_end_before_its_next_puts(aws: EmbeddedAws) -> None:
+    """So each of two that take turns is refused once; one that is alone again only puts."""
+    first, second = log_of(aws), log_of(aws)
+    for number in range(2 * WARY):
+        for log in (first, second):
+            log.append([event(number)], NOW)
+    assert (first.take_refused(), second.take_refused()) == (1, 1)
+    for number in range(1 + WARY):
+        with aws.calls.counted() as calls:
+            first.append([event(100 + number)], NOW)
+        assert calls == {"Query": 1, "PutItem": 1}
+    with aws.calls.counted() as calls:
+        first.append([event(200)], NOW)
+    assert calls == {"PutItem": 1}
+
+
+def test_further_chunks_of_an_append_go_behind_the_first_without_a_read(aws: EmbeddedAws) -> None:
+    """What was put a moment ago is most likely still the end."""
+    first, second = log_of(aws), log_of(aws)
+    for log in (first, second, first):
+        log.append([event(0)], NOW)
+    first.take_refused()
+    large = [event(n, data='{"x":"%s"}' % ("y" * 90_000)) for n in range(5)]
+    with aws.calls.counted() as calls:
+        first.append(large, NOW)
+    assert calls == {"Query": 1, "PutItem": 2}
+
+
+@pytest.mark.parametrize("begin", [33, 0x80, 0x800, 0x10000], ids=["ascii", "two", "three", "four"])
+def test_a_chunk_that_deflates_badly_fits_an_item(aws: EmbeddedAws, begin: int) -> None:
+    """Whatever the characters: DynamoDB takes 400 KB."""
+    chance = random.Random(1)
+    end = {33: 127, 0x80: 0x800, 0x800: 0xD800, 0x10000: 0x110000}[begin]
+    letters = [chr(chance.randrange(begin, end)) for _ in range(80_000)]
+    noise = (
+        "".join(each for each in letters if each not in '\\"')
+        .encode()[:85_000]
+        .decode(errors="ignore")
+    )
+    log_of(aws).append(
+        [event(n, data=f'{{"n":{n},"x":"{noise[n:]}{noise[:n]}"}}') for n in range(4)], NOW
+    )
+    assert [len(_events(chunk)) for chunk in _chunks(aws)] == [4]
+
+
 def test_an_append_whose_answer_was_lost_is_there_once(aws: EmbeddedAws, log: EventLog) -> None:
     """The put comes again with the same token, and finds itself."""
     log.append([event(1)], NOW)
@@ -565,7 +610,7 @@ def test_an_append_too_large_for_one_item_keeps_its_order(aws: EmbeddedAws, log:
     """Several chunks; an event that alone is too large loses what section 4 does not require."""
     noise = "".join(chr(33 + (n * n * 7 + n) % 90) for n in range(60_000)).replace("\\", "/")
     noise = noise.replace('"', "'")
-    events = [event(n, data=f'{{"n":{n},"result":"{noise}"}}') for n in range(5)]
+    events = [event(n, data=f'{{"n":{n},"result":"{noise}"}}') for n in range(7)]
     huge = event(9, data=f'{{"job_type":"a","result":"{"y" * MAX_CHUNK_BYTES}"}}')
     log.append([*events, huge], NOW)
     assert len(_chunks(aws)) > 1

@@ -15,7 +15,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import FakeClock
-from ojs_aws.topology import EVENT_TRIES_PARTITION
+from ojs_aws.topology import EVENT_TRIES_PARTITION, STREAM_BATCH
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.stream_reader import StreamReader
 from tests.aws import EmbeddedAws
@@ -23,7 +23,6 @@ from tests.aws import EmbeddedAws
 Record = dict[str, Any]
 SILENT: Final = Logger("shard", stream=io.StringIO(), level="CRITICAL")
 TIMEOUT_MS: Final = 60_000
-BATCH: Final = 100
 
 
 class Killed(BaseException):
@@ -67,7 +66,9 @@ class Shard:
 
     def read(self, most: int = 5000) -> None:
         """Invoke the consumer until nothing is left; fail after too many invocations."""
-        batches = [self.records[at : at + BATCH] for at in range(0, len(self.records), BATCH)]
+        batches = [
+            self.records[at : at + STREAM_BATCH] for at in range(0, len(self.records), STREAM_BATCH)
+        ]
         while batches:
             assert self.invocations < most, "it has no end"
             self.invocations += 1

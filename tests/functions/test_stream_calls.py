@@ -22,6 +22,7 @@ from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.topology import STREAM_BATCH
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded
@@ -92,6 +93,17 @@ def test_a_batch_costs_one_log_write_one_per_queue_and_a_bus_call_per_ten(
     with aws.calls.counted() as calls:
         handler({"Records": records}, None)
     assert calls == {"PutItem": 1, "PutEvents": 5, "UpdateItem": 2}
+
+
+def test_a_full_batch_of_the_stream_is_one_append(aws: EmbeddedAws) -> None:
+    """Its events fit one chunk, as each append may meet another one."""
+    handler = build_stream(build_backend(aws.settings, aws.clients, parallel=IN_ORDER), read_image)
+    first, *rest = lives(1 + STREAM_BATCH // 3)
+    handler({"Records": first}, None)
+    records = [each for life in rest for each in life]
+    with aws.calls.counted() as calls:
+        handler({"Records": records}, None)
+    assert (len(records), calls["PutItem"], calls["Query"]) == (498, 1, 0)
 
 
 def test_grouping_failures_costs_under_a_tenth_of_a_unit_a_job(aws: EmbeddedAws) -> None:

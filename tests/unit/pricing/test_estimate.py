@@ -106,7 +106,7 @@ def test_jobs_that_come_one_by_one_cost_more_than_many_at_once() -> None:
 
 
 def test_a_batching_window_saves_invocations_where_jobs_are_rare() -> None:
-    """At a job a second one for each job and second; when busy batches are full without it.
+    """At a job a second one for each job and second; when busy batches are full with a second.
 
     A window of five seconds lists five completed jobs in one write, too.
     """
@@ -117,7 +117,7 @@ def test_a_batching_window_saves_invocations_where_jobs_are_rare() -> None:
     ]
     assert found[0] - found[1] == pytest.approx(3.86, abs=0.1)
     assert found[1] - found[2] == pytest.approx(2.04, abs=0.1)
-    assert found[3] == found[4] == found[5]
+    assert found[3] > found[4] == found[5], "150 changes come at once without a window"
 
 
 def test_more_shards_gather_fewer_changes_until_their_batches_are_full() -> None:
@@ -127,7 +127,7 @@ def test_more_shards_gather_fewer_changes_until_their_batches_are_full() -> None
             million(Workload(jobs=1e6, rate=rate, shards=shards, uses_http_workers=True))
             for shards in (1, 4, 16)
         ]
-        for rate in (1, 20, 1000)
+        for rate in (1, 20, 5000)
     )
     assert rare[1] - rare[0] == pytest.approx(1.93, abs=0.01)
     assert rare[1] == rare[2]
@@ -173,7 +173,7 @@ def test_failures_are_grouped_with_one_write_for_each_batch_that_has_some() -> N
         )
     )
     assert alone == pytest.approx(20, rel=0.05)
-    assert busy == pytest.approx(60, rel=0.05)
+    assert busy == pytest.approx(20, rel=0.05)
     assert not any(line.what == "failures, grouped" for line in estimate(Workload(jobs=1000)))
 
 
@@ -201,7 +201,7 @@ def test_the_default_stack_keeps_its_three_prices() -> None:
     """HTTP worker, 0.5 KB: when busy, at one job a second, and a month without a job."""
     http = Workload(jobs=1e6, uses_http_workers=True)
     found = [million(replace(http, rate=rate)) for rate in (BUSY_RATE, 1)]
-    assert found == pytest.approx([12.30, 16.97], abs=0.005)
+    assert found == pytest.approx([12.28, 16.97], abs=0.005)
     assert standing(http) <= 3
 
 
@@ -209,7 +209,7 @@ def test_the_job_endpoint_keeps_its_two_prices() -> None:
     """As above; in a month without a job its alarm costs a dime more."""
     http = Workload(jobs=1e6, uses_http_workers=True, uses_gateway=False)
     found = [million(replace(http, rate=rate)) for rate in (BUSY_RATE, 1)]
-    assert found == pytest.approx([8.78, 13.45], abs=0.005)
+    assert found == pytest.approx([8.76, 13.45], abs=0.005)
     gateway = standing(replace(http, uses_gateway=True))
     assert standing(http) == pytest.approx(gateway + PRICES["alarm"])
 
