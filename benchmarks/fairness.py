@@ -25,7 +25,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import create_table
 from ojs_aws.memory_aws import MemoryAws
-from ojs_aws.services.fairness.places import FairPlaces
+from ojs_aws.services.fairness import FairPlaces
 from ojs_aws.testing.deployment import FakeClock
 
 FLOOD: Final = 100_000

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.terminal.inputs import arguments_of
-from ojs_aws.cli.terminal.options import Yes
+from ojs_aws.cli.terminal.options import Yes, arguments_of
 from ojs_aws.cli.terminal.session import Session, command
-from ojs_aws.cli.terminal.texts import when_text
+from ojs_aws.cli.terminal.tables import when_text
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.cron import CronJob

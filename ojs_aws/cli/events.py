@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.terminal.inputs import moment
+from ojs_aws.cli.terminal.options import moment
 from ojs_aws.cli.terminal.session import Session, command
-from ojs_aws.cli.terminal.texts import age_text, rates_of
+from ojs_aws.cli.terminal.tables import age_text, rates_of
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.events import EventFilter

@@ -10,8 +10,15 @@ import typer
 
 from ojs_aws.cli.jobs.views import error_text
 from ojs_aws.cli.terminal.session import Session, command
-from ojs_aws.cli.terminal.tables import NARROW, drawn
-from ojs_aws.cli.terminal.texts import age_text, duration_text, rates_of, spread_text, when_text
+from ojs_aws.cli.terminal.tables import (
+    NARROW,
+    age_text,
+    drawn,
+    duration_text,
+    rates_of,
+    spread_text,
+    when_text,
+)
 from ojs_aws.cli.workers import slots_text
 
 if TYPE_CHECKING:

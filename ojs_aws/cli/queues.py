@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.terminal.inputs import moment, pair_of
-from ojs_aws.cli.terminal.options import DryRun, Yes
+from ojs_aws.cli.terminal.options import DryRun, Yes, moment, pair_of
 from ojs_aws.cli.terminal.output import Columns
 from ojs_aws.cli.terminal.session import Session, command, misuse, pages
-from ojs_aws.cli.terminal.texts import age_text, rates_of, spread_text
+from ojs_aws.cli.terminal.tables import age_text, rates_of, spread_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.terminal.session import Session, command, each_named, misuse, pages
-from ojs_aws.cli.terminal.texts import age_text, when_text, with_ages
+from ojs_aws.cli.terminal.tables import age_text, when_text, with_ages
 from ojs_aws.domain.workers import Strategy
 
 if TYPE_CHECKING:

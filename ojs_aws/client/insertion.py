@@ -14,8 +14,7 @@ from typing import Protocol
 from ojs_aws.client.results import EnqueueResult, EnqueueStatus, Stored
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.jobs.attributes import JobAttributes
-from ojs_aws.domain.jobs.system_attributes import SYSTEM_ATTRIBUTES
+from ojs_aws.domain.jobs.attributes import SYSTEM_ATTRIBUTES, JobAttributes
 from ojs_aws.domain.jobs.versions import MARK, split_type
 from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.middleware.chain.batch import Batch, StoreAll, StoreOne

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.keys import AsJson, EndpointUrl, Table, with_aws
-from ojs_aws.cli.terminal.inputs import moment
+from ojs_aws.cli.terminal.options import moment
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, misuse
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, outcome_members
-from ojs_aws.cli.terminal.inputs import moment
-from ojs_aws.cli.terminal.options import DryRun, JobId, Yes
+from ojs_aws.cli.terminal.options import DryRun, JobId, Yes, moment
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, each_named, misuse
-from ojs_aws.cli.terminal.texts import counted
+from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobBulkResult, JobEntry, JobFilter

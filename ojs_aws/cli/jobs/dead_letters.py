@@ -16,11 +16,10 @@ from ojs_aws.cli.jobs.reports import (
     total_members,
 )
 from ojs_aws.cli.jobs.views import error_text
-from ojs_aws.cli.terminal.inputs import json_of, moment
-from ojs_aws.cli.terminal.options import JobId
+from ojs_aws.cli.terminal.options import JobId, json_of, moment
 from ojs_aws.cli.terminal.output import flat
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, listed, misuse, pages
-from ojs_aws.cli.terminal.texts import when_text
+from ojs_aws.cli.terminal.tables import when_text
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import BulkResult, DeadLetterFilter

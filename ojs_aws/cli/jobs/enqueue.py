@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from ojs_aws.cli.jobs.reports import show_job_with_failures
-from ojs_aws.cli.terminal.inputs import arguments_of, pair_of
-from ojs_aws.cli.terminal.options import JobId
+from ojs_aws.cli.terminal.options import JobId, arguments_of, pair_of
 from ojs_aws.cli.terminal.session import Session, command, misuse
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 from ojs_aws.cli.jobs.changes import Consent
 from ojs_aws.cli.jobs.reports import left_text, outcome_members
 from ojs_aws.cli.terminal.session import ExitCode, Session, command
-from ojs_aws.cli.terminal.texts import counted
+from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobFilter

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ojs_aws.cli.terminal.texts import age_text, counted, with_ages
+from ojs_aws.cli.terminal.tables import age_text, counted, with_ages
 
 if TYPE_CHECKING:
     from ojs_aws.cli.terminal.output import Output

@@ -15,7 +15,7 @@ from ojs_aws.cli.jobs import changes as group
 from ojs_aws.cli.jobs.reports import dead_workers, more_text, show_failures, timeline, total_members
 from ojs_aws.cli.terminal.options import JobId
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
-from ojs_aws.cli.terminal.texts import age_text, with_ages
+from ojs_aws.cli.terminal.tables import age_text, with_ages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.job_parts import JobPage

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.runtime import Clock, IdGenerator, Parallel
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.batches.push import BatchPush
-    from ojs_aws.services.fairness.places import FairPlaces
+    from ojs_aws.services.fairness import FairPlaces
     from ojs_aws.services.sequences.enqueue import SequenceEnqueue
     from ojs_aws.services.unique.admit import Uniqueness
 
@@ -149,7 +149,7 @@ class Foundation:
     @cached_property
     def fair_places(self) -> FairPlaces:
         """Return the service that gives jobs of fair queues their places."""
-        from ojs_aws.services.fairness.places import FairPlaces
+        from ojs_aws.services.fairness import FairPlaces
 
         return FairPlaces(self.stores.fair_keys, self.clock)
 

@@ -26,7 +26,7 @@ from ojs_aws.services.jobs.new_jobs import NewJobs
 from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting
 
 if TYPE_CHECKING:
-    from ojs_aws.services.fairness.places import FairPlaces
+    from ojs_aws.services.fairness import FairPlaces
     from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
 
 StoreJob: TypeAlias = Callable[[Job, JobRecord], PushResult]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState, Replay, size_of
+from ojs_aws.domain.jobs.attributes import IN_JOBS, IN_LISTS
 from ojs_aws.domain.jobs.failures import render_failure
 from ojs_aws.domain.jobs.outcomes import ended_at, expires_at, opened
-from ojs_aws.domain.jobs.system_attributes import IN_JOBS, IN_LISTS
 from ojs_aws.domain.json_text import (
     RawJson,
     assemble,

@@ -25,7 +25,7 @@ from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
-    from ojs_aws.services.fairness.places import FairPlaces
+    from ojs_aws.services.fairness import FairPlaces
 
 
 MAX_CONFLICTS = 16

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.client import Client, EnqueueStatus
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.jobs.system_attributes import SYSTEM_ATTRIBUTES
+from ojs_aws.domain.jobs.attributes import SYSTEM_ATTRIBUTES
 from ojs_aws.middleware import ChainFrozenError, EnqueueChain, Hooks
 from tests.unit.client.doubles import JOB_ID, FakeServer, error
 

@@ -13,9 +13,8 @@ from typing import Final
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.jobs.attributes import PARAMETERS
+from ojs_aws.domain.jobs.attributes import OWN_ATTRIBUTES, PARAMETERS, SYSTEM_ATTRIBUTES
 from ojs_aws.domain.jobs.batches import BatchFaults
-from ojs_aws.domain.jobs.system_attributes import OWN_ATTRIBUTES, SYSTEM_ATTRIBUTES
 from ojs_aws.domain.jobs.versions import MARK, split_type
 from ojs_aws.domain.json_text import (
     ANY_DEPTH,

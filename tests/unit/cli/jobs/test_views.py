@@ -12,7 +12,7 @@ from rich.console import Console
 from ojs_aws.cli.jobs.views import doing_text
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.cli.terminal.texts import with_ages
+from ojs_aws.cli.terminal.tables import with_ages
 from ojs_aws.domain.jobs.failure_groups import failure_group, window_of
 from tests.commands import run_command
 from tests.simulation.world import World, count_changes

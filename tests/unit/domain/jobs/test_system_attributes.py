@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import CheckedAttributes
-from ojs_aws.domain.jobs.system_attributes import (
+from ojs_aws.domain.jobs.attributes import (
     IN_JOBS,
     SHOWN,
     SYSTEM_ATTRIBUTES,

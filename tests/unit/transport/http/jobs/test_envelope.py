@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.jobs.system_attributes import OWN_ATTRIBUTES, SYSTEM_ATTRIBUTES
+from ojs_aws.domain.jobs.attributes import OWN_ATTRIBUTES, SYSTEM_ATTRIBUTES
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.transport.http.jobs.envelope import items_of, read_job, read_jobs
 from tests.api import Api

@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import fair_ready_key
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.fairness.places import HEAD_MS, HEAD_STARTS, TRIES, FairPlaces
+from ojs_aws.services.fairness import HEAD_MS, HEAD_STARTS, TRIES, FairPlaces
 from ojs_aws.testing.deployment import FakeClock
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Gives the jobs of fair queues their places."""
