@@ -30,7 +30,7 @@ READERS: Final[Mapping[str, Callable[[Item], object]]] = {
     worker_registry.PARTITION: worker_registry.read_worker,
     queue_registry.PARTITION: queue_registry.read_queue,
     queue_settings.PARTITION: queue_settings.read_settings,
-    PRESSURE_PARTITION: queue_depths.read_pressure,
+    PRESSURE_PARTITION: queue_depths.read_reported,
     BULK_PARTITION: bulk_requests.read_done,
     OPERATION_PARTITION: bulk_requests.read_operation,
     cron_entries.PARTITION: cron_entries.entry_of,

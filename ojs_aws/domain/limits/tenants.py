@@ -16,7 +16,7 @@ from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.policies import LARGEST, MAX_PERIOD_MS, TENANT
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.timestamps import format_duration, parse_duration
+from ojs_aws.domain.timestamps import Instant, format_duration, parse_duration
 
 CONCURRENCY: Final = "max_concurrency"
 RATE: Final = "max_enqueue_rate"
@@ -25,6 +25,12 @@ SCHEDULED: Final = "max_scheduled"
 WEIGHT: Final = "fairness_weight"
 LIMITS: Final = (CONCURRENCY, RATE, DEPTH, SCHEDULED, WEIGHT)
 """The limits of a tenant, as section 8.1 names them."""
+
+CREATED: Final = "tenant.created"
+SUSPENDED: Final = "tenant.suspended"
+RESUMED: Final = "tenant.resumed"
+CHANGES: Final = "changes"
+"""The member of a recorded operation's target that names the events of what it did to a tenant."""
 
 _COUNT: Final = f"a whole number from 0 to {LARGEST}, or null"
 _WINDOW: Final = 'an object such as {"limit": 1000, "period": "PT1M"}, or null'
@@ -102,8 +108,34 @@ class TenantSettings:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantRefusals:
+    """Holds what events report of the jobs that a tenant may not enqueue.
+
+    :ivar limit: the last limit that one met, with what was counted, and its maximum.
+    :ivar count: jobs that were refused so far.
+    """
+
+    tenant: str
+    at: Instant
+    limit: str
+    current: int
+    maximum: int
+    count: int
+
+
 UNLIMITED: Final = TenantSettings()
 """The settings of a tenant for which nothing was set."""
+
+
+def changes_of(before: TenantSettings, after: TenantSettings) -> list[JsonValue]:
+    """Return the types of the events that a change of settings is."""
+    made: list[JsonValue] = []
+    if before == UNLIMITED != after:
+        made.append(CREATED)
+    if before.is_suspended != after.is_suspended:
+        made.append(SUSPENDED if after.is_suspended else RESUMED)
+    return made
 
 
 def settings_in(bucket: Bucket | None) -> TenantSettings:

@@ -133,7 +133,7 @@ class QueueServices:
 
         stores = self._shared.stores
         return TenantEnqueueLimits(
-            cache(stores.client_buckets), stores.tenant_tallies, stores.clock
+            cache(stores.client_buckets), stores.tenant_tallies, stores.pressures, stores.clock
         )
 
     @cached_property

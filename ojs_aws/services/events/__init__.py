@@ -25,6 +25,7 @@ from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
 from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits.tenants import TenantRefusals
 from ojs_aws.domain.queues.state import LastTick, Pressure, QueueInfo, QueueSettings
 from ojs_aws.domain.schemas.schema import SchemaName
 from ojs_aws.domain.workers import WorkerInfo
@@ -42,6 +43,7 @@ from ojs_aws.services.events.operations import (
     settings_events,
     worker_events,
 )
+from ojs_aws.services.events.tenants import refusal_events
 
 __all__ = ["Commit", "Made", "events_of"]
 
@@ -56,6 +58,7 @@ MAPPINGS: Final[Mapping[type, Callable[[Any, Any, Commit], list[MadeEvent]]]] = 
     CronEntry: cron_events,
     Workflow: workflow_events,
     Bucket: limit_events,
+    TenantRefusals: refusal_events,
     SchemaName: schema_events,
     LastTick: lambda *_: [],
 }

@@ -17,6 +17,7 @@ from ojs_aws.domain.queues.state import Pressure, QueueInfo, QueueSettings, Queu
 from ojs_aws.domain.schemas.schema import SchemaName
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo
+from ojs_aws.services.events import tenants
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 KIND: Final = "operation.completed"
@@ -32,7 +33,10 @@ _WORDS: Final = {
 def operation_events(
     before: OperationDone | None, after: OperationDone | None, commit: Commit
 ) -> list[MadeEvent]:
-    """Return ``operation.completed``, once for each record; its removal makes no event."""
+    """Return ``operation.completed``, once for each record; its removal makes no event.
+
+    What it did to a tenant has events of its own.
+    """
     del commit
     if after is None or before is not None:
         return []
@@ -44,7 +48,8 @@ def operation_events(
     return [
         MadeEvent(
             kind=KIND, time=after.at, subject=after.id, queue=after.queue, data=assemble(data)
-        )
+        ),
+        *tenants.change_events(after),
     ]
 
 
@@ -175,7 +180,7 @@ def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) ->
         }
         time = Instant(max(commit.at, _at(said, commit)))
         made.append(_limit_event("rate_limit.released", after.key, data, time))
-    return made
+    return [*made, *tenants.waiting_events(before, after)]
 
 
 def _said(text: str) -> dict[str, JsonValue]:

@@ -46,11 +46,13 @@ class TenantState:
     """Holds what was set for a tenant.
 
     :ivar active: its jobs that run, as far as its bucket counts them: from its first limit on.
+    :ivar before: what was set before a change.
     """
 
     tenant: str
     settings: TenantSettings
     active: int
+    before: TenantSettings = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class TenantAdmin:
             ):
                 if after != before:
                     self.limit_admin.wake(bucket, scope)
-                return TenantState(tenant, after, bucket.active)
+                return TenantState(tenant, after, bucket.active, before)
         raise BackendUnavailableError(
             f"The tenant '{tenant}' is being changed by too many requests at once."
         )

@@ -5,26 +5,30 @@ bucket, as the requests of an API client are taken from its own. The depth is wh
 consumer has counted (decision 117) and what this process has admitted since it read that, once a
 second at most. So many producers together may exceed a depth by what they enqueue while the
 counters are behind, which is a second as a rule.
+
+A refusal is published once a minute and tenant at most: only then does it cost a write.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import JsonValue, TenantLimitError
+from ojs_aws.domain.errors import JsonValue, OjsError, TenantLimitError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.rules import tenant_key
-from ojs_aws.domain.limits.tenants import DEPTH, RATE, SCHEDULED, TenantSettings
+from ojs_aws.domain.limits.tenants import DEPTH, RATE, SCHEDULED, TenantRefusals, TenantSettings
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.push_settings import MAX_KEPT
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ClientBuckets
+    from ojs_aws.adapters.dynamodb.queues.depths import Pressures
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 
 COUNTED_EVERY_MS: Final = 1_000
@@ -32,6 +36,19 @@ COUNTED_EVERY_MS: Final = 1_000
 
 RETRY_AFTER_S: Final = 1
 """When a producer may ask again whether its tenant's jobs have become fewer (seconds)."""
+
+REPORT_EVERY_MS: Final = 60_000
+"""A process writes down its refusals of a tenant at most this often."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Refused:
+    """Counts jobs that are refused until the stream is told of them."""
+
+    due_at: Instant
+    count: int = 0
 
 
 @dataclass(slots=True)
@@ -49,28 +66,63 @@ class TenantEnqueueLimits:
 
     :ivar buckets: of the rates.
     :ivar tallies: what the stream's consumer counted of tenants.
+    :ivar pressures: where the stream finds what was refused.
     """
 
     buckets: Callable[[], ClientBuckets]
     tallies: Callable[[], Tallies]
+    pressures: Callable[[], Pressures]
     clock: Clock
     _depths: dict[str, _Depth] = field(default_factory=dict)
     _full_at_us: dict[str, int] = field(default_factory=dict)
+    _refused: dict[str, _Refused] = field(default_factory=dict)
 
     def admit(self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]) -> None:
         """Let a tenant enqueue jobs that came with one request: all or none.
 
         Makes no call for a tenant without such limits; a write for a rate, and a read in a second
-        for a depth.
+        for a depth. A refusal makes a write in a minute.
 
         :raises TenantLimitError: they are too many; the rate is not charged for them.
         """
+        try:
+            self._admit(tenant, settings, records)
+        except TenantLimitError as refused:
+            self._report(tenant, refused, len(records))
+            raise
+
+    def _admit(self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]) -> None:
         if settings.limits_depth:
             self._check_depth(tenant, settings, records)
         if settings.max_enqueue_rate is not None:
             self._charge(tenant, settings.max_enqueue_rate, len(records))
         if settings.limits_depth:
             self._add(self._depths[tenant], records)
+
+    def _report(self, tenant: str, error: TenantLimitError, count: int) -> None:
+        """Write down refused jobs for the stream to publish; the answer does not depend on it."""
+        now = self.clock.now()
+        if len(self._refused) >= MAX_KEPT:
+            self._refused.clear()
+        refused = self._refused.setdefault(tenant, _Refused(now))
+        refused.count += count
+        if now < refused.due_at:
+            return
+        refused.due_at = Instant(now + REPORT_EVERY_MS)
+        said = error.details
+        refusals = TenantRefusals(
+            tenant=tenant,
+            at=now,
+            limit=str(said["limit"]),
+            current=int(str(said["current"])),
+            maximum=int(str(said["maximum"])),
+            count=refused.count,
+        )
+        try:
+            if self.pressures().refuse(refusals):
+                refused.count = 0
+        except OjsError:
+            _logger.warning("Could not publish refusals of tenant %s", tenant, exc_info=True)
 
     def _check_depth(
         self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]

@@ -161,12 +161,14 @@ class Call:
     """Holds one request on its way to a handler, with the parameters of its path.
 
     :ivar note: is called with what it is about, as soon as that is known: job, type, queue, trace.
+    :ivar done: what the record of the operation says beside the path, if the operation has one.
     """
 
     server: Server
     request: Request
     path: Mapping[str, str] = field(default_factory=dict)
     note: Note = _ignore
+    done: dict[str, JsonValue] = field(default_factory=dict)
 
     @property
     def backend(self) -> Backend:

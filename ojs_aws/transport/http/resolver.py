@@ -198,8 +198,8 @@ def _register(
         check_bounds(call, route)
         answer = handler(call)
         if route.is_recorded:
-            target = {name: call.named(name) for name in path}
-            server.backend.audit(route.operation, target, call.actor)
+            named = {name: call.named(name) for name in path}
+            server.backend.audit(route.operation, {**named, **call.done}, call.actor)
         return response_of(answer)
 
     serve.__name__ = route.operation

@@ -1,4 +1,4 @@
-"""Counts the jobs of bounded queues: an item each, and one with what events report of it."""
+"""Counts the jobs of bounded queues, and keeps what events report of them and of tenants."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import QueueIsFullError
 from ojs_aws.domain.jobs.lists import JobList
+from ojs_aws.domain.limits.rules import scope_of, tenant_key
+from ojs_aws.domain.limits.tenants import TenantRefusals
 from ojs_aws.domain.queues.state import Depth, Pressure
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import PRESSURE_PARTITION
@@ -26,6 +28,14 @@ JOBS: Final = "dn"
 REJECTED: Final = "rj"
 WARNED: Final = "wn"
 BOUND: Final = "bd"
+LIMIT: Final = "ln"
+CURRENT: Final = "lc"
+MAXIMUM: Final = "lm"
+REFUSED: Final = "rf"
+
+REFUSALS_EVERY_MS: Final = 60_000
+"""The refusals of a tenant are published this often at most, by all processes together."""
+REFUSALS_KEPT_S: Final = 86_400
 
 _LIVE: Final = (JobList.READY, JobList.WAITING, JobList.PENDING)
 _JOBS_ONLY: Final = "0"
@@ -145,6 +155,40 @@ class Pressures(InTable):
         update.set(n.TYPE, string(pressure.job_type))
         update.add(REJECTED, pressure.rejected)
         self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
+
+    def refuse(self, refusals: TenantRefusals) -> bool:
+        """Count ``count`` jobs more that a tenant may not enqueue; one write.
+
+        Makes one conditional update.
+
+        :returns: False, and nothing is counted, if some were counted in the last minute.
+        """
+        update = Update()
+        update.set(n.CREATED, number(refusals.at))
+        update.set(LIMIT, string(refusals.limit))
+        update.set(CURRENT, number(refusals.current))
+        update.set(MAXIMUM, number(refusals.maximum))
+        update.set(n.TTL, number(refusals.at // 1000 + REFUSALS_KEPT_S))
+        update.add(REFUSED, refusals.count)
+        at, past = update.name(n.CREATED), number(refusals.at - REFUSALS_EVERY_MS)
+        update.when(f"(attribute_not_exists({at}) OR {at} <= {update.value(past)})")
+        key = item_key(PRESSURE_PARTITION, tenant_key(refusals.tenant))
+        return self.try_update(key, update)
+
+
+def read_reported(item: Item) -> Pressure | TenantRefusals:
+    """Return the pressure of a queue, or the refusals of a tenant, that an item describes."""
+    scope = scope_of(read_string(item, n.SK))
+    if scope is not None and scope.tenant:
+        return TenantRefusals(
+            tenant=scope.tenant,
+            at=Instant(read_count(item, n.CREATED)),
+            limit=read_string(item, LIMIT),
+            current=read_count(item, CURRENT),
+            maximum=read_count(item, MAXIMUM),
+            count=read_count(item, REFUSED),
+        )
+    return read_pressure(item)
 
 
 def read_pressure(item: Item) -> Pressure:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import PermissionDeniedError
-from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings
+from ojs_aws.domain.limits.tenants import CHANGES, UNLIMITED, TenantSettings, changes_of
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.domain.tenants import check_tenant
 from ojs_aws.domain.timestamps import format_instant
@@ -97,7 +97,7 @@ def change_tenant_limits(call: Call) -> Answer[models.TenantSettingsAnswer]:
 
 def reset_tenant(call: Call) -> Answer[models.TenantResetAnswer]:
     """Remove limits and suspension of a tenant; its jobs and their counts stay."""
-    state = call.backend.tenant_admin.change(_target(call), lambda _: UNLIMITED)
+    state = _change(call, lambda _: UNLIMITED)
     return Answer({"tenant_id": state.tenant, "deleted": True})
 
 
@@ -112,7 +112,15 @@ def resume_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
 
 
 def _changed(call: Call, change: Change) -> Answer[models.TenantSettingsAnswer]:
-    return Answer(_settings(call.backend.tenant_admin.change(_target(call), change)))
+    return Answer(_settings(_change(call, change)))
+
+
+def _change(call: Call, change: Change) -> TenantState:
+    """Change what is set for a tenant; the operation's record says what that did."""
+    state = call.backend.tenant_admin.change(_target(call), change)
+    if changes := changes_of(state.before, state.settings):
+        call.done[CHANGES] = changes
+    return state
 
 
 def _target(call: Call) -> str:

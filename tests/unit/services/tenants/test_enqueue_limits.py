@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
+from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.dynamodb.access import ClientBuckets
+from ojs_aws.adapters.dynamodb.images import read_image
+from ojs_aws.adapters.dynamodb.queues.depths import Pressures
 from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.domain.errors import TenantLimitError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Window
-from ojs_aws.domain.limits.tenants import TenantSettings
+from ojs_aws.domain.limits.tenants import TenantRefusals, TenantSettings
 from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.services.tenants import enqueue_limits as module
 from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
 from ojs_aws.testing.deployment import FakeClock
-from tests.aws import EmbeddedAws
+from ojs_aws.topology import PRESSURE_PARTITION
+from tests.aws import EmbeddedAws, items_of
+from tests.contract.test_event_log import instead
 from tests.contract.test_job_store import a_job
 
 FIVE_A_SECOND = TenantSettings(max_enqueue_rate=Window(5, 1_000))
@@ -50,7 +55,9 @@ def clock() -> FakeClock:
 def limits(aws: EmbeddedAws, counted: Counted, clock: FakeClock) -> TenantEnqueueLimits:
     """The limits as a process keeps them."""
     buckets = ClientBuckets(aws.clients.dynamodb, aws.settings.table)
-    return TenantEnqueueLimits(lambda: buckets, lambda: cast("Tallies", counted), clock)
+    pressures = Pressures(aws.clients.dynamodb, aws.settings.table)
+    tallies = cast("Tallies", counted)
+    return TenantEnqueueLimits(lambda: buckets, lambda: tallies, lambda: pressures, clock)
 
 
 def jobs(count: int, state: JobState = JobState.AVAILABLE) -> list[JobRecord]:
@@ -183,3 +190,76 @@ def test_it_remembers_a_bounded_number_of_tenants(
     for tenant in ("a", "b", "a", "b", "c", "a"):
         limits.admit(tenant, both, jobs(1))
     assert counted.reads == ["a", "b", "c", "a"]
+
+
+NONE = TenantSettings(max_queue_depth=0)
+
+
+def reported(aws: EmbeddedAws) -> list[tuple[str, str, int]]:
+    """The tenants whose refusals the stream finds, with the limit and their number."""
+    found = [read_image(item) for item in items_of(aws, PRESSURE_PARTITION)]
+    return [(x.tenant, x.limit, x.count) for x in found if isinstance(x, TenantRefusals)]
+
+
+def test_refusals_cost_one_write_a_minute_and_none_is_lost(
+    limits: TenantEnqueueLimits, clock: FakeClock, aws: EmbeddedAws
+) -> None:
+    """However many they are."""
+    with aws.calls.counted() as calls:
+        for _ in range(50):
+            refusal(limits, NONE, jobs(2))
+    assert calls == {"UpdateItem": 1}
+    assert reported(aws) == [("acme", "max_queue_depth", 2)]
+    clock.advance(ms=59_999)
+    refusal(limits, NONE, jobs(1))
+    assert reported(aws) == [("acme", "max_queue_depth", 2)]
+    clock.advance(ms=1)
+    refusal(limits, NONE, jobs(1))
+    assert reported(aws) == [("acme", "max_queue_depth", 102)]
+    refusal(limits, replace(FIVE_A_SECOND, max_queue_depth=0), jobs(1))
+
+
+def test_processes_share_the_minute_of_a_tenant(
+    limits: TenantEnqueueLimits, clock: FakeClock, aws: EmbeddedAws
+) -> None:
+    """What one may not report now it reports later."""
+    other = replace(limits, _refused={})
+    refusal(limits, NONE, jobs(1))
+    refusal(other, NONE, jobs(1))
+    assert reported(aws) == [("acme", "max_queue_depth", 1)]
+    clock.advance(ms=60_000)
+    refusal(other, NONE, jobs(1))
+    assert reported(aws) == [("acme", "max_queue_depth", 3)]
+
+
+def test_a_refusal_that_cannot_be_reported_is_a_refusal_still(
+    limits: TenantEnqueueLimits,
+    clock: FakeClock,
+    aws: EmbeddedAws,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Before and after the write took effect; a count that was written twice is the worst."""
+    client = aws.clients.dynamodb
+
+    def lost(**request: Any) -> Any:
+        client.update_item(**request)
+        raise ClientError({"Error": {"Code": "InternalServerError"}}, "UpdateItem")
+
+    broken = Pressures(instead(client, update_item=lost), aws.settings.table)
+    with caplog.at_level("WARNING"):
+        refusal(replace(limits, pressures=lambda: broken), NONE, jobs(1))
+    assert "Could not publish refusals of tenant acme" in caplog.text
+    assert reported(aws) == [("acme", "max_queue_depth", 1)]
+    clock.advance(ms=60_000)
+    refusal(limits, NONE, jobs(1))
+    assert reported(aws) == [("acme", "max_queue_depth", 3)]
+
+
+def test_what_is_remembered_of_refused_tenants_is_bounded(
+    limits: TenantEnqueueLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_KEPT", 2)
+    for number in range(5):
+        with pytest.raises(TenantLimitError):
+            limits.admit(f"t{number}", NONE, jobs(1))
+    assert len(limits._refused) <= 2
