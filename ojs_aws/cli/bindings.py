@@ -80,6 +80,9 @@ async def set_binding(
         list[str] | None,
         typer.Option(help="Error after which no retry helps, such as exit.3; may be repeated."),
     ] = None,
+    max_concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Jobs that are active at the target at a time.")
+    ] = None,
 ) -> None:
     """Register the job types that a function, an endpoint or a task of the stack runs.
 
@@ -88,6 +91,8 @@ async def set_binding(
     config: dict[str, JsonValue] = {}
     if timeout is not None:
         config["timeout_ms"] = parse_duration(timeout, "timeout")
+    if max_concurrency is not None:
+        config["max_concurrency"] = max_concurrency
     if no_retry:
         config["retry"] = {"non_retryable_errors": [*no_retry]}
     binding = await session.client.queues.set_binding(

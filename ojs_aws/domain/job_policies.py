@@ -5,9 +5,10 @@ Policies say how many jobs of a key may begin, in which order jobs run, and how 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import RawJson
@@ -76,6 +77,10 @@ class Limit:
         if self.on_limit is not OnLimit.WAIT:
             members["on_limit"] = str(self.on_limit)
         return members
+
+
+LimitOfType: TypeAlias = Callable[[str], Limit | None]
+"""Returns the limit that jobs of a type have by the binding of their queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ojs_aws.adapters.sqs import UnreadableMessageError
 from ojs_aws.client.timer import Timer
@@ -15,6 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job_policies import LimitOfType
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.domain.queues.state import ReceivedMessage
@@ -75,6 +76,10 @@ def _record_outcome(span: Span, outcome: Outcome | None, active: ActiveJob) -> N
     span.note(status=_STATUS.get(type(outcome), unreported))
 
 
+LimitsOf: TypeAlias = Callable[[str], LimitOfType | None]
+"""Returns for a queue the limits that job types have by its bindings; None where none has one."""
+
+
 @dataclass(slots=True)
 class Turn:
     """Holds one message of the batch and its outcome."""
@@ -102,6 +107,7 @@ class Invocation:
     :ivar seconds: until Lambda ends the invocation.
     :ivar margin_s: how much of that is kept back for reports.
     :ivar tracing: has a span for each job.
+    :ivar limits_of: returns for a queue the limits that job types have by their bindings.
     """
 
     executor: Executor
@@ -112,6 +118,7 @@ class Invocation:
     margin_s: float
     timer: Timer
     tracing: Tracing = NO_TRACING
+    limits_of: LimitsOf | None = None
     _active: list[ActiveJob] = field(default_factory=list)
     _unreadable: list[Mapping[str, Any]] = field(default_factory=list)
     _is_over: bool = False
@@ -258,13 +265,13 @@ class Invocation:
     async def _claim(self, queue: str, received: Sequence[ReceivedMessage]) -> list[Claimed]:
         if self._is_over:
             return [Claimed(None, keep_message=True) for _ in received]
-        return await asyncio.to_thread(
-            self.backend.jobs.fetch.claim_messages,
-            queue,
-            received,
-            self.worker_id,
-            self._reservation_ms(),
-        )
+
+        def claim() -> list[Claimed]:
+            of_binding = None if self.limits_of is None else self.limits_of(queue)
+            visibility_ms, fetch = self._reservation_ms(), self.backend.jobs.fetch
+            return fetch.claim_messages(queue, received, self.worker_id, visibility_ms, of_binding)
+
+        return await asyncio.to_thread(claim)
 
     def _activate(self, record: JobRecord, held: DirectReservations) -> ActiveJob:
         async def extend(job_id: str) -> bool:

@@ -27,7 +27,7 @@ from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.directly import queues_by_sqs_name
 from ojs_aws.worker.executor import Executor
 from ojs_aws.worker.failure import WAIT_S
-from ojs_aws.worker.invocation import Invocation
+from ojs_aws.worker.invocation import Invocation, LimitsOf
 from ojs_aws.worker.registry import HandlerRegistry
 
 LONGEST_S: Final = 900.0
@@ -116,6 +116,7 @@ class LambdaWorker(BaseWorker):
         self._timer = timer or SystemTimer()
         self._loop = LoopThread("ojs-worker")
         self._tracing: Tracing | None = None
+        self.limits_of: LimitsOf | None = None
         self._kept_open = AsyncExitStack()
 
     def freeze(self) -> Executor:
@@ -164,6 +165,7 @@ class LambdaWorker(BaseWorker):
             margin_s=self._margin_s,
             timer=self._timer,
             tracing=self.tracing,
+            limits_of=self.limits_of,
         )
         with ExitStack() as around:
             around.enter_context(in_use(opened))

@@ -242,6 +242,8 @@ def test_tasks_with_public_addresses_are_in_public_subnets() -> None:
         ({"non_retryable_errors": [3]}, "non_retryable_errors of 'render'"),
         ({"non_retryable_errors": [""]}, "non_retryable_errors of 'render'"),
         ({"job_timeout_s": 604_801}, "job_timeout_s of 'render'"),
+        ({"max_jobs": 0}, "max_jobs of 'render' is between 1 and 1000000"),
+        ({"max_jobs": 1_000_001}, "max_jobs of 'render'"),
         ({"job_timeout_s": 0}, "job_timeout_s of 'render' is between 1 and 604800"),
         ({"names": ["one", "two"]}, r"both serve 'video.\*' of the queue 'media'"),
     ],

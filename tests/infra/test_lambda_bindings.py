@@ -142,8 +142,10 @@ def test_operators_may_bind_these_functions_alone() -> None:
 
 def test_dispatcher_and_api_know_the_config_of_a_target() -> None:
     """The same one; what is not said is left out."""
-    template = of_stack(defined(non_retryable_errors=["CardError"], job_timeout_s=20))
-    config = {"timeout_ms": 20_000, "retry": {"non_retryable_errors": ["CardError"]}}
+    said = {"non_retryable_errors": ["CardError"], "job_timeout_s": 20, "max_jobs": 9}
+    template = of_stack(defined(**said))
+    retry = {"non_retryable_errors": ["CardError"]}
+    config = {"max_concurrency": 9, "timeout_ms": 20_000, "retry": retry}
     dispatcher = function(template, DISPATCHER)["Environment"]["Variables"]
     parts = dispatcher["OJS_BINDINGS"]["Fn::Join"][1]
     (binding,) = read_bindings("".join(each if isinstance(each, str) else "arn" for each in parts))

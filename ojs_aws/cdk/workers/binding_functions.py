@@ -28,7 +28,8 @@ TIMEOUT_S: Final = 30
 FAILURES: Final = 3
 """Errors in five minutes at which the alarm of such a function rings. A failed sweep is one."""
 LONGEST_TIMEOUT_S: Final = 604_800
-"""A week, as the API allows."""
+MOST_JOBS: Final = 1_000_000
+"""A week, and what the API allows."""
 BINDING_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}")
 
 
@@ -160,10 +161,13 @@ class TargetConfig:
     :ivar non_retryable_errors: of errors after which no retry helps, as a retry policy names them.
     :ivar job_timeout_s: how long the target should take for a job, in seconds. It shortens no
         reservation.
+    :ivar max_jobs: of a queue that are active at the target at a time. A job costs more with it, as
+        one with any limit. None: any number.
     """
 
     non_retryable_errors: Sequence[str] = ()
     job_timeout_s: int | None = None
+    max_jobs: int | None = None
 
 
 def config_of(name: str, target: TargetConfig) -> dict[str, object]:
@@ -182,6 +186,10 @@ def config_of(name: str, target: TargetConfig) -> dict[str, object]:
         if not 1 <= target.job_timeout_s <= LONGEST_TIMEOUT_S:
             raise ValueError(f"job_timeout_s of {name!r} is between 1 and {LONGEST_TIMEOUT_S}.")
         config["timeout_ms"] = target.job_timeout_s * 1000
+    if target.max_jobs is not None:
+        if not 1 <= target.max_jobs <= MOST_JOBS:
+            raise ValueError(f"max_jobs of {name!r} is between 1 and {MOST_JOBS}.")
+        config["max_concurrency"] = target.max_jobs
     if errors:
         config["retry"] = {"non_retryable_errors": errors}
     return {"config": config} if config else {}

@@ -37,7 +37,8 @@ class BindingEntry:
     :ivar reason: why it is suspended; empty while it is not.
     :ivar kind: ``lambda``, ``https`` or ``ecs``.
     :ivar endpoint: the registered URL of the kind ``https``.
-    :ivar config: how its jobs run: ``timeout_ms`` and ``retry``, where something says so.
+    :ivar config: how its jobs run: ``timeout_ms``, ``max_concurrency`` and ``retry``, where
+        something says so.
     :ivar described: everything that the backend says of it.
     """
 

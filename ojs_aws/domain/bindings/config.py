@@ -15,7 +15,8 @@ LONGEST_TIMEOUT_MS: Final = 7 * 86_400_000
 LONGEST_PATTERNS: Final = 2_000
 """Characters of all patterns as JSON: the start of an ECS task holds them beside its variables."""
 _PATTERNS: Final = "non_retryable_errors"
-_MEMBERS: Final = ("retry", "timeout_ms")
+MOST_JOBS: Final = 1_000_000
+_MEMBERS: Final = ("max_concurrency", "retry", "timeout_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +26,12 @@ class BindingConfig:
     :ivar non_retryable_errors: names of errors after which no retry helps, as a retry policy names
         them.
     :ivar timeout_ms: how long the target has for a job. It shortens no reservation.
+    :ivar max_concurrency: jobs that are active at the target at a time, of one queue.
     """
 
     non_retryable_errors: tuple[str, ...] | None = None
     timeout_ms: int | None = None
+    max_concurrency: int | None = None
 
     def forbids(self, *names: str) -> bool:
         """Return whether no retry helps after an error of one of these names."""
@@ -42,6 +45,8 @@ class BindingConfig:
     def render(self) -> dict[str, JsonValue]:
         """Return the members as a registration has them; none for what is None."""
         shown: dict[str, JsonValue] = {}
+        if self.max_concurrency is not None:
+            shown["max_concurrency"] = self.max_concurrency
         if self.timeout_ms is not None:
             shown["timeout_ms"] = self.timeout_ms
         if self.non_retryable_errors is not None:
@@ -67,6 +72,7 @@ def read_config(value: JsonValue) -> BindingConfig:
     return BindingConfig(
         non_retryable_errors=_patterns(value.get("retry")),
         timeout_ms=_number("timeout_ms", value, LONGEST_TIMEOUT_MS),
+        max_concurrency=_number("max_concurrency", value, MOST_JOBS),
     )
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, read_config
+from ojs_aws.domain.job_policies import Limit, LimitOfType
+from ojs_aws.domain.limits.rules import binding_key
 from ojs_aws.domain.timestamps import Instant
 
 COOLDOWN_MS: Final = 60_000
@@ -58,6 +60,25 @@ def binding_of(bindings: Iterable[Binding], job_type: str) -> Binding | None:
     """Return the binding of a job type that fits best; None if none does."""
     best = max(bindings, key=lambda each: each.fit(job_type), default=None)
     return best if best is not None and best.fit(job_type) else None
+
+
+def limits_of(bindings: Iterable[Binding], queue: str) -> LimitOfType | None:
+    """Return what says which limit the jobs of a type have by their binding; None if none has one.
+
+    Each binding of a queue has a bucket of its own, which no job can name.
+    """
+    found = [*bindings]
+    if all(each.config.max_concurrency is None for each in found):
+        return None
+
+    def limit_of(job_type: str) -> Limit | None:
+        best = binding_of(found, job_type)
+        if best is None or best.config.max_concurrency is None:
+            return None
+        key = binding_key(queue, best.name)
+        return Limit(key=key, concurrency=best.config.max_concurrency)
+
+    return limit_of
 
 
 def read_bindings(text: str) -> list[Binding]:

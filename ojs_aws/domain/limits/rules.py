@@ -157,8 +157,19 @@ def tenant_key(tenant: str) -> str:
     return f"{_TENANT}{tenant}"
 
 
+def binding_key(queue: str, name: str) -> str:
+    """Return the key of the bucket that counts the active jobs of a queue's binding."""
+    return f"{_BINDING}{queue}/{name}"
+
+
+def binding_in(key: str) -> str:
+    """Return the name of the binding that a key is of; empty for any other key."""
+    return key.rpartition("/")[2] if key.startswith(_BINDING) else ""
+
+
 _TENANT: Final = "tenant/"
-"""No key that a job may name holds a slash, and so none is that of a tenant."""
+_BINDING: Final = "binding/"
+"""No key that a job may name holds a slash, and so none is that of a tenant or a binding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,4 +207,5 @@ class JobServices:
             workers=stores.workers,
             minutes=queues.statistics.minutes,
             sequences=stores.sequences,
+            limit_of_binding=queues.bindings.limit_of,
         )

@@ -13,10 +13,11 @@ from ojs_aws.domain.actor import read_actor
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
-from ojs_aws.domain.limits.rules import LimitRefusal, queue_key, tenant_key, type_key
+from ojs_aws.domain.limits.rules import LimitRefusal, binding_in, queue_key, tenant_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.jobs.next_in_line import (
@@ -76,6 +77,7 @@ class Why:
     workers: Callable[[], WorkerRegistry]
     minutes: Callable[[str, int, int], list[tuple[Instant, Tally]]]
     sequences: Callable[[], Sequences]
+    limit_of_binding: Callable[[JobRecord], Limit | None]
 
     def __call__(self, job_id: str, *, names_others: bool = True) -> Diagnosis:
         """Return the reasons, as of now.
@@ -142,14 +144,17 @@ class Why:
         return [Reason(ReasonCode.QUEUE_PAUSED, text, data=data, hint=hint)]
 
     def _say_limited(self, job: JobRecord, now: Instant, *, names_others: bool) -> list[Reason]:
-        """Say which limit the job would exceed: its own, its queue's, or its type's."""
+        """Say which limit the job would exceed: its own, its queue's, its type's or binding's."""
+        bound = self.limit_of_binding(job)
         own = [job.limit.key] if job.limit is not None else []
         scopes = [queue_key(job.queue), type_key(job.type), type_key(job.type, job.queue)]
         scopes += [tenant_key(job.tenant)] if job.tenant else []
+        scopes += [bound.key] if bound is not None else []
         current, buckets = self.store.load_with_buckets(job.id, sorted({*own, *scopes}))
         if current is None:
             return []
-        taken = LimitCheck(job.queue).take(current, buckets, now)
+        check = LimitCheck(job.queue, of_binding=lambda _type: bound)
+        taken = check.take(current, buckets, now)
         if not isinstance(taken, tuple):
             is_fresh = now - ready_since(job.ready_key) <= FRESH_MS
             return [] if is_fresh else lately_limited(buckets.values(), now)
@@ -166,6 +171,8 @@ class Why:
         text = _limit_text(bucket.key, refusal, now)
         of_tenant = bucket.key == tenant_key(job.tenant)
         what = f"tenants show {job.tenant}" if of_tenant else f"rate-limits show {bucket.key}"
+        if binding := binding_in(bucket.key):
+            what = f"bindings show {job.queue} {binding}"
         hint = f"ojs-aws {what}"
         return [Reason(ReasonCode.LIMIT, text, refusal.until if is_known else None, data, hint)]
 

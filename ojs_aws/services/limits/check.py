@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.job_policies import Limit, OnLimit
+from ojs_aws.domain.job_policies import Limit, LimitOfType, OnLimit
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.policies import effective
 from ojs_aws.domain.limits.rules import (
@@ -95,6 +95,8 @@ class LimitCheck:
     :ivar is_whole: whether the queue itself has one.
     :ivar refused: why it is not worth asking now, by bucket.
     :ivar has_passed_by: whether a job was kept waiting.
+    :ivar of_binding: returns the limit that jobs of a type have by their binding, which the claim
+        brings along; None where no binding has one.
     :ivar moving: buckets of which jobs are given up or put off, so that each is looked at.
     """
 
@@ -105,6 +107,7 @@ class LimitCheck:
     refused: dict[str, LimitRefusal] = field(default_factory=dict)
     has_passed_by: bool = False
     moving: set[str] = field(default_factory=set)
+    of_binding: LimitOfType | None = None
 
     @property
     def refuses_all(self) -> bool:
@@ -120,7 +123,12 @@ class LimitCheck:
         scopes = {type_key(type_), type_key(type_, self.queue)} & self.types if self.types else ()
         whole = [queue_key(self.queue)] if self.is_whole else []
         own = [tenant_key(tenant)] if tenant in self.tenants else []
+        bound = self._of_binding(type_)
+        own += [bound.key] if bound else []
         return sorted({*scopes, *whole, *own, *([key] if key else [])})
+
+    def _of_binding(self, type_: str) -> Limit | None:
+        return None if self.of_binding is None else self.of_binding(type_)
 
     def refuses(self, key: str, type_: str, tenant: str) -> bool:
         """Return whether it is already known that such a job must wait."""
@@ -136,10 +144,12 @@ class LimitCheck:
 
         All must be satisfied. A bucket counts the job even if it has no policy now.
         """
-        takes = []
+        takes, bound = [], self._of_binding(job.type)
         for key, bucket in sorted(buckets.items()):
             own = job.limit if job.limit is not None and job.limit.key == key else None
             limit = effective(own, bucket, now, is_scope=scope_of(key) is not None)
+            if bound is not None and bound.key == key:
+                limit = bound
             after = take(bucket, limit or Limit(key=key), now)
             if isinstance(after, LimitRefusal):
                 self.refused[key] = after

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING
 from ojs_aws.domain.attributes import field_error, not_found
 from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, read_config
 from ojs_aws.domain.bindings.endpoints import check_endpoint
-from ojs_aws.domain.bindings.functions import AllowedTarget, Suspension, types_of
+from ojs_aws.domain.bindings.functions import (
+    AllowedTarget,
+    Binding,
+    Suspension,
+    limits_of,
+    types_of,
+)
 from ojs_aws.domain.errors import ConflictError, JsonValue
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.services.queues.service import Queues
 
@@ -92,7 +100,7 @@ class Bindings:
         """
         self._check(queue, name)
         _check_endpoint(endpoint, self.targets[name].prefixes)
-        said = read_config(config)
+        said, before = read_config(config), self.get(queue, name).config.max_concurrency
         try:
             wanted = types_of(types)
         except ValueError as problem:
@@ -106,19 +114,47 @@ class Bindings:
                     hint="Bindings of a queue serve different job types: change the other first.",
                 )
         self.store.bind(queue, name, wanted, self.clock.now(), endpoint or "", said)
-        return self.get(queue, name)
+        return self._changed(queue, name, before)
 
     def delete(self, queue: str, name: str) -> BindingView:
         """Forget the registered job types: those hold that the stack names, if it names some.
 
         :raises NotFoundError: the stack allows the queue no such target, or none are registered.
         """
-        self._check(queue, name)
+        before = self.get(queue, name).config.max_concurrency
         if not self.store.unbind(queue, name):
             raise not_found(
                 "binding", name, f"Nobody has registered job types for the binding '{name}'."
             )
-        return self.get(queue, name)
+        return self._changed(queue, name, before)
+
+    def _changed(self, queue: str, name: str, before: int | None) -> BindingView:
+        """Return a binding after a change, and wake workers where more of its jobs may begin."""
+        found = self.get(queue, name)
+        if before is not None and before != found.config.max_concurrency:
+            self.queues.wake(queue)
+        return found
+
+    def limit_of(self, job: JobRecord) -> Limit | None:
+        """Return the limit that a job has by its binding; None if there is none.
+
+        Makes one read where the stack allows its queue bindings, and none elsewhere.
+        """
+        if not any(job.queue in each.queues for each in self.targets.values()):
+            return None
+        bound = [
+            Binding(
+                name=each.name,
+                queues=[job.queue],
+                target="",
+                types=each.types,
+                reservation_s=0,
+                config=each.config,
+            )
+            for each in self._views(job.queue, self.store.of(job.queue))
+        ]
+        limits = limits_of(bound, job.queue)
+        return None if limits is None else limits(job.type)
 
     def suspend(self, queue: str, name: str, by: str) -> BindingView:
         """Suspend a binding: nothing is dispatched to it until somebody resumes it.

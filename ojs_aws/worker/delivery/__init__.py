@@ -47,7 +47,7 @@ def _deliver_as_bound(worker: LambdaWorker, said: Mapping[str, Any]) -> None:
 
     where = said.get("reports")
     reports = LateReports.to(where["report_url"], where["report_within_s"]) if where else None
-    handler = deliver_as_bound(
+    handler, worker.limits_of = deliver_as_bound(
         lambda: worker.backend, said["bindings"], said["timeout_s"], SIGNING_SECRET, reports
     )
     worker.registry.add_pattern(handler)

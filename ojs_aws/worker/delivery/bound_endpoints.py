@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
 from ojs_aws.domain.bindings.endpoints import check_endpoint
-from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, wait_ms
+from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, limits_of, wait_ms
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker.delivery.answers import (
@@ -27,6 +27,7 @@ from ojs_aws.worker.failure import HANDLER_ERROR, NO_HANDLER
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
+    from ojs_aws.domain.job_policies import LimitOfType
     from ojs_aws.services.backend import Backend
     from ojs_aws.worker.delivery.endpoint import HttpDelivery
 
@@ -73,6 +74,15 @@ class BoundEndpoints:
             raise
         self._store().end_trial(job.queue, binding.name, tried)
         return result
+
+    def limits_of(self, queue: str) -> LimitOfType | None:
+        """Return what says which limit jobs of a type have by their binding; None for none.
+
+        Makes the read that their deliveries would make.
+
+        :raises BackendError: it cannot be read: no job may begin then that should wait.
+        """
+        return limits_of(self._bound(queue, self._states(queue)), queue)
 
     def _deliver(self, ctx: JobContext, binding: Binding) -> object:
         try:

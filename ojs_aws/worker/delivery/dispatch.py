@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs import UnreadableMessageError
 from ojs_aws.domain.bindings.config import NO_CONFIG
-from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, wait_ms
+from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, limits_of, wait_ms
 from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, JsonValue
@@ -140,6 +140,7 @@ class _Round:
             [record.received for record in some],
             self.worker_id,
             1000 * max(each.reservation_s for each in bound),
+            limits_of(bound, self.queue),
         )
         turns = list(zip(some, claimed, strict=True))
         stays = backend.stores.parallel.each(lambda turn: self._safely(bound, turn[1]), turns)

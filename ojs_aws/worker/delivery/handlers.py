@@ -20,6 +20,7 @@ from ojs_aws.worker.secrets import secret
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
+    from ojs_aws.worker.invocation import LimitsOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,10 @@ def deliver_as_bound(
     timeout_s: float,
     signing_secret: str,
     reports: LateReports | None = None,
-) -> DeliveringHandler:
+) -> tuple[DeliveringHandler, LimitsOf]:
     """Return a handler that sends each job to the endpoint which somebody registered for its type.
+
+    Beside it stands what says which limits the claims of jobs have to keep.
 
     :param backend: returns the backend, when it is first needed.
     :param prefixes: below which the URLs of each binding may be.
@@ -92,7 +95,8 @@ def deliver_as_bound(
         )
 
     deliveries = BoundEndpoints(backend, prefixes, connect)
-    return DeliveringHandler("*", deliveries, is_async=False, signature=None, keys=keys)
+    handler = DeliveringHandler("*", deliveries, is_async=False, signature=None, keys=keys)
+    return handler, deliveries.limits_of
 
 
 def _keys(signing_secret: str) -> list[str]:

@@ -220,6 +220,7 @@ BINDINGS: Final[list[Step]] = [
             "job_types": ["a"],
             "endpoint": URL,
             "config": {
+                "max_concurrency": 100,
                 "timeout_ms": 30000,
                 "retry": {"non_retryable_errors": ["card.*", "EndpointCrashed"]},
             },

@@ -20,9 +20,11 @@ def world() -> World:
 
 def test_a_config_is_set_shown_and_replaced(cli: Cli) -> None:
     """By options; a call without them registers none."""
-    options = ("--timeout", "30s", "--no-retry", "card.*", "--no-retry", "exit.3")
-    cli.run("bindings", "set", "default", "mailer", "a", *options)
-    config = {"timeout_ms": 30_000, "retry": {"non_retryable_errors": ["card.*", "exit.3"]}}
+    options = ("--max-concurrency", "9", "--timeout", "30s")
+    errors = ("--no-retry", "card.*", "--no-retry", "exit.3")
+    cli.run("bindings", "set", "default", "mailer", "a", *options, *errors)
+    retry = {"non_retryable_errors": ["card.*", "exit.3"]}
+    config = {"max_concurrency": 9, "timeout_ms": 30_000, "retry": retry}
     assert cli.ask("bindings", "show", "default", "mailer")["config"] == config
     assert "30000" in cli.run("bindings", "list", "default").out
     cli.run("bindings", "set", "default", "mailer", "a", "--timeout", "2m")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job_policies import LimitOfType
 from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import Parallel
@@ -95,12 +96,15 @@ class Fetch:
         received: Sequence[ReceivedMessage],
         worker_id: str,
         visibility_timeout_ms: int | None = None,
+        of_binding: LimitOfType | None = None,
     ) -> list[Claimed]:
         """Claim the jobs that delivered messages permit: their own, or those before them in line.
 
         The head of the queue is looked at once for all of them.
 
         :param visibility_timeout_ms: reservation length for a job that has none of its own.
+        :param of_binding: returns the limit that jobs of a type have by their binding; None where
+            no binding has one.
         :returns: what each of the messages led to.
         """
         request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
@@ -109,6 +113,7 @@ class Fetch:
             self.job_messages.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
             return [Claimed(None, keep_message=True) for _ in received]
         turn = self._round(queue, request, list(received), look.head)
+        turn.claims.limiting.of_binding = of_binding
         claimed = turn.run(look, len(received), lambda room: self._look(queue, room))
         kept = turn.release()
         whole = {job.id: job for job in self._filled(claimed)}

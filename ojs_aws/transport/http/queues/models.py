@@ -254,6 +254,7 @@ class BindingConfigBody(Body):
     ``signing_secret`` of the specification is the stack's.
     """
 
+    max_concurrency: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     timeout_ms: Annotated[int, Field(ge=1, le=604_800_000)] | None = None
     retry: BindingRetry | None = None
 
@@ -279,6 +280,7 @@ class BindingRetryEntry(TypedDict):
 class BindingConfigEntry(TypedDict):
     """Shows how the jobs of a binding run; what is left out is as without a config."""
 
+    max_concurrency: NotRequired[int]
     timeout_ms: NotRequired[int]
     retry: NotRequired[BindingRetryEntry]
 

@@ -17,6 +17,7 @@ from ojs_aws.domain.bindings.config import (
 from ojs_aws.domain.errors import JsonValue, OjsError
 
 WHOLE: Final[dict[str, JsonValue]] = {
+    "max_concurrency": 100,
     "timeout_ms": 30_000,
     "retry": {"non_retryable_errors": ["exit.3", "a.*"]},
 }
@@ -37,7 +38,9 @@ def test_2_1_a_config_is_shown_as_it_was_registered() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ([], "'config' of a binding must be an object with retry, timeout_ms"),
+        ([], "'config' of a binding must be an object with max_concurrency, retry, timeout_ms"),
+        ({"max_concurrency": 0}, "config.max_concurrency.* from 1 to 1000000"),
+        ({"max_concurrency": 1_000_001}, "from 1 to 1000000"),
         ({"weight": 3}, "'config.weight' is nothing that a binding says"),
         ({"signing_secret": "x"}, "'config.signing_secret' is what the stack says"),
         ({"timeout_ms": 0}, f"from 1 to {LONGEST_TIMEOUT_MS}"),

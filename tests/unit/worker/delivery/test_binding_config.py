@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.bindings.config import BindingConfig, read_config
 from ojs_aws.domain.bindings.stopped_tasks import CONFIG_VARIABLE
+from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.held_job import attempt_of
+from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.domain.limits.policies import check_key
+from ojs_aws.domain.limits.rules import binding_in, binding_key, scope_of
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.topology import DELIVERY_START_S, TASK_LEASE_S
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
@@ -27,6 +33,7 @@ from tests.unit.worker.delivery.test_bound_endpoints import SHOP, Bound
 from tests.unit.worker.test_delivery import Endpoint
 
 endpoint = test_delivery.endpoint
+LAMBDA: Final = {"shop": {"queues": ["email"], "types": ["*"]}}
 MINUTE_MS: Final = 60_000
 
 
@@ -352,3 +359,159 @@ def test_10_1_an_endpoint_that_takes_too_long_is_retried(bound: Bound, endpoint:
     waiting.set()
     assert (failed.state, failed.failures[-1].type) == (JobState.RETRYABLE, "NoAnswer")
     assert failed.failures[-1].message.endswith("no answer within 0.2 s.")
+
+
+# ------------------------------------------------------------------------------- concurrency
+def active(bench: functions.Bench | tasks.Bench, ids: list[str]) -> int:
+    return sum(bench.job(each).state is JobState.ACTIVE for each in ids)
+
+
+def test_10_1_a_function_runs_no_more_jobs_than_its_binding_allows() -> None:
+    """The others stay available; the end of one lets the next one begin."""
+    bench = functions.Bench()
+    register(bench, {"max_concurrency": 2})
+    ids = [bench.push() for _ in range(5)]
+    bench.dispatch()
+    assert active(bench, ids) == 2
+    assert sum(bench.job(each).state is JobState.AVAILABLE for each in ids) == 3
+    for _ in range(4):
+        bench.lambda_.run()
+        bench.settle()
+        bench.pass_s(1)
+        bench.dispatch()
+        assert active(bench, ids) <= 2
+    bench.lambda_.run()
+    bench.settle()
+    assert {bench.job(each).state for each in ids} == {JobState.COMPLETED}
+
+
+def test_10_1_each_binding_has_a_bound_of_its_own() -> None:
+    """A job of another type passes by those that wait."""
+    bench = functions.Bench(functions.two())
+    now, few = bench.world.clock.now(), BindingConfig(max_concurrency=1)
+    first, second = bench.bindings
+    bench.states.bind("email", first.name, ["slow.*"], now, config=few)
+    bench.states.bind("email", second.name, ["*"], now)
+    slow = [bench.push(job_type="slow.one") for _ in range(3)]
+    fast = [bench.push(job_type="fast.one") for _ in range(3)]
+    bench.dispatch()
+    assert (active(bench, slow), active(bench, fast)) == (1, 3)
+
+
+def test_10_1_a_queue_has_a_bound_of_its_own() -> None:
+    """A binding may serve several queues."""
+    assert binding_key("a", "shop") != binding_key("b", "shop")
+    assert binding_in(binding_key("a.b-c", "shop")) == "shop"
+    assert binding_in("tenant/shop") == binding_in("binding") == ""
+    assert scope_of(binding_key("email", "shop")) is None
+    with pytest.raises(InvalidRequestError):
+        check_key(binding_key("email", "shop"))
+
+
+def test_10_1_a_larger_bound_holds_from_the_next_batch_on() -> None:
+    """Workers are woken, as messages are hidden meanwhile; a smaller one stops none."""
+    bench = functions.Bench(settings=Settings(binding_targets=json.dumps(LAMBDA)))
+    service = bench.backend.queues.bindings
+    bench.world.registry.ensure("email", bench.world.clock.now())
+    service.put("email", "shop", ["*"], None, {"max_concurrency": 1})
+    ids = [bench.push() for _ in range(3)]
+    bench.dispatch()
+    assert bench.dispatch() == []
+    service.put("email", "shop", ["*"], None, {"max_concurrency": 3})
+    bench.dispatch()
+    assert active(bench, ids) == 3
+    service.put("email", "shop", ["*"], None, {"max_concurrency": 1})
+    assert active(bench, ids) == 3
+    service.put("email", "shop", ["*"], None, {"timeout_ms": 1000})
+    bench.calls.made.clear()
+    service.put("email", "shop", ["*"], None, {"timeout_ms": 2000})
+    assert bench.calls.made["SendMessageBatch"] + bench.calls.made["SendMessage"] == 0
+    assert bench.calls.made["Query"] == 0, "nobody waits for a bound that was not there"
+
+
+def test_10_1_a_job_says_that_its_binding_is_full() -> None:
+    """And how many run, and where the bound is."""
+    bench = functions.Bench(settings=Settings(binding_targets=json.dumps(LAMBDA)))
+    register(bench, {"max_concurrency": 1})
+    first, second = bench.push(), bench.push()
+    bench.dispatch()
+    (reason, *_) = bench.backend.jobs.why(second).reasons
+    assert reason.code is ReasonCode.LIMIT
+    assert reason.data["key"] == "binding/email/shop"
+    assert (reason.data["current"], reason.data["limit"]) == (1, 1)
+    assert reason.data["held_by"] == [first]
+    assert reason.hint == "ojs-aws bindings show email shop"
+
+
+def test_10_1_without_a_bound_a_job_costs_no_call_more() -> None:
+    """Claimed by an update, and completed by one."""
+    made = []
+    for config in ({}, {"timeout_ms": 1000}, {"max_concurrency": 9}):
+        bench = functions.Bench()
+        register(bench, config)
+        bench.push()
+        bench.calls.made.clear()
+        bench.whole()
+        made.append(bench.calls.made)
+    plain, timed, bounded = made
+    assert plain == timed
+    assert plain["TransactWriteItems"] == 0
+    assert bounded["TransactWriteItems"] == 2
+
+
+def test_10_1_no_more_tasks_run_than_a_binding_allows() -> None:
+    """The end of one wakes the dispatcher, however it comes."""
+    bench = tasks.Bench()
+    register(bench, {"max_concurrency": 1, "timeout_ms": 60_000})
+    ids = [bench.push() for _ in range(3)]
+    bench.dispatch()
+    assert (active(bench, ids), len(bench.ecs.tasks)) == (1, 1)
+    first = bench.arn
+    bench.ecs.start(first)
+    bench.pass_s(60)
+    assert bench.sweep() == 0, "it took too long"
+    bench.dispatch()
+    assert active(bench, ids) == 1
+    (second,) = {*bench.ecs.tasks} - {first}
+    bench.ecs.end(second, 0)
+    bench.settle(second)
+    bench.dispatch()
+    assert active(bench, ids) == 1
+    assert len(bench.ecs.tasks) == 3
+
+
+def test_10_1_an_endpoint_gets_no_more_jobs_than_its_binding_allows(
+    bound: Bound, endpoint: Endpoint
+) -> None:
+    """Of all processes together; the claims read its bindings once, as the deliveries do."""
+    bound.worker.limits_of = bound.bound.limits_of
+    bound.bindings.put("default", "shop", ["email.*"], SHOP, {"max_concurrency": 1})
+    ids = [bound.push("email.send") for _ in range(3)]
+    gate, most, now = threading.Lock(), [0], [0]
+
+    def count() -> None:
+        with gate:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.05)
+        with gate:
+            now[0] -= 1
+
+    endpoint.before = count
+    for _ in range(3):
+        bound.invoke()
+        bound.pass_s(60)
+    assert most == [1]
+    assert [bound.job(each).state for each in ids] == [JobState.COMPLETED] * 3
+
+
+def test_10_1_jobs_wait_while_bounds_cannot_be_read(bound: Bound) -> None:
+    """Else more could begin than may."""
+    bound.bindings.put("default", "shop", ["email.*"], SHOP, {"max_concurrency": 1})
+
+    def fail(queue: str) -> Any:
+        raise BackendError(queue)
+
+    bound.worker.limits_of = fail
+    waiting = bound.ended()
+    assert waiting.state is JobState.AVAILABLE
