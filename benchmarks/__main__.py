@@ -55,6 +55,7 @@ ALL: Final = (
     Benchmark("paths"),
     Benchmark("targets"),
     Benchmark("compare"),
+    Benchmark("sequences", minutes=10),
     Benchmark("fairness", quick=("--starts", "1000", "--flood", "5000")),
     Benchmark("latency", quick=("--jobs", "500")),
     Benchmark("capacity"),

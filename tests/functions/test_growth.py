@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks import sequences
 from benchmarks.growth import HOUR_MS, Counter, asked, backlogs, grown, queues, timers
 from ojs_aws.domain.envelope import Job
 
@@ -36,6 +37,15 @@ def test_a_fetch_of_one_queue_costs_the_same_among_many() -> None:
 def test_a_fetch_costs_the_more_the_more_empty_queues_it_names() -> None:
     (one,), (ten,) = asked(1), asked(10)
     assert 5 * one.calls < ten.calls < 11 * one.calls
+
+
+def test_a_sequence_costs_the_same_at_any_length_and_among_any_number() -> None:
+    """Its jobs run in their order, one at a time, and no item of it is left."""
+    points = sequences.measure([10, 300], [10, 300])
+    assert {each.cost.calls.total() for each in points} == {2, 3, 4}
+    assert sequences.grown(points) == []
+    dear = [replace(each, size=10**6, cost=each.cost + each.cost) for each in points]
+    assert len(sequences.grown([*points, *dear])) == 6
 
 
 def test_growth_is_noticed() -> None:
