@@ -6,6 +6,7 @@ ended. The order is that in which the jobs were enqueued, whatever their queue o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -47,10 +48,13 @@ class Sequence:
     """Describes a sequence that has a job which has not ended, or on which it is stopped.
 
     :ivar next: the position of the next job that is enqueued.
-    :ivar head: the position of the job whose turn it is, and ``job_id`` its id.
-    :ivar version: counts the changes of the head; a new job changes ``next`` alone.
+    :ivar head: the position of the job whose turn it is, and ``job_id`` its id; empty if it is
+        idle, and the next job has the turn.
+    :ivar version: counts the changes of the head and of ``batches``; a new job behind a head
+        changes ``next`` alone.
     :ivar checked_at: when the head last changed, or was looked at.
     :ivar stopped_at: since when it is stopped on its head, which was discarded; None if it is not.
+    :ivar batches: large batches of which jobs may have to be put into it (decision 127).
     """
 
     key: str
@@ -61,6 +65,7 @@ class Sequence:
     version: int
     checked_at: Instant
     stopped_at: Instant | None = None
+    batches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +97,12 @@ def enqueue(
     :param before: the sequence as it was read; None for none: then the first job is its head.
     """
     first = before.next if before is not None else 1
-    placed = [_placed(job, first + at, at > 0 or before is not None) for at, job in enumerate(jobs)]
-    is_checked = before is not None and now - before.checked_at >= CHECK_MS
+    has_head = before is not None and bool(before.job_id)
+    placed = [_placed(job, first + at, at > 0 or has_head) for at, job in enumerate(jobs)]
+    is_checked = has_head and before is not None and now - before.checked_at >= CHECK_MS
     if is_checked:
         placed[0] = _with_place(placed[0], checks=True)
-    after = before or _begun_by(placed[0], now)
+    after = before if before is not None and has_head else _begun_by(placed[0], now, before)
     after = replace(after, next=first + len(jobs))
     if is_checked:
         after = replace(after, checked_at=now)
@@ -106,7 +112,8 @@ def enqueue(
     return placed, Enqueued(before=before, after=after, blocked=blocked)
 
 
-def _begun_by(job: JobRecord, now: Instant) -> Sequence:
+def _begun_by(job: JobRecord, now: Instant, before: Sequence | None) -> Sequence:
+    """Return a sequence with its first head, or one that was idle with its next one."""
     place = place_of(job)
     return Sequence(
         key=place.key,
@@ -114,9 +121,43 @@ def _begun_by(job: JobRecord, now: Instant) -> Sequence:
         next=place.position + 1,
         head=place.position,
         job_id=job.id,
+        version=1 if before is None else before.version + 1,
+        checked_at=now,
+        batches=() if before is None else before.batches,
+    )
+
+
+def announced(key: str, tenant: str, before: Sequence | None, batch: str, now: Instant) -> Sequence:
+    """Return a sequence that names a large batch of which jobs will be put into it.
+
+    :param before: the sequence as it was read; None for none: then it is idle.
+    """
+    if before is not None:
+        return with_batches(before, (*before.batches, batch))
+    return Sequence(
+        key=key,
+        tenant=tenant,
+        next=1,
+        head=0,
+        job_id="",
         version=1,
         checked_at=now,
+        batches=(batch,),
     )
+
+
+def with_batches(seen: Sequence, batches: Iterable[str]) -> Sequence:
+    """Return a sequence that names these batches."""
+    return replace(seen, batches=tuple(sorted({*batches})), version=seen.version + 1)
+
+
+def actions_of(jobs: Iterable[JobRecord]) -> int:
+    """Return how many items a transaction writes for the sequences of jobs at most.
+
+    A row for each job, and one item for each sequence: whatever state the sequences are in.
+    """
+    sequenced = [job for job in jobs if job.sequence is not None]
+    return len(sequenced) + len({(job.tenant, place_of(job).key) for job in sequenced})
 
 
 def _placed(job: JobRecord, position: int, blocked: bool) -> JobRecord:  # noqa: FBT001
@@ -182,10 +223,10 @@ def turn_is_over(job: JobRecord) -> ConflictError:
 
 
 def too_many(needed: int, most: int) -> PayloadTooLargeError:
-    """Return the error of a batch with sequenced jobs that does not fit into one transaction."""
+    """Return the error of a batch with unique jobs of sequences that is too large."""
     return PayloadTooLargeError(
-        f"A batch with sequenced jobs is one transaction of at most {most} items; this one needs "
-        f"{needed}.",
+        f"A batch with unique jobs of sequences is one transaction of at most {most} items; this "
+        f"one needs {needed}.",
         details={"field": "sequence", "size": needed, "max_size": most},
-        hint=f"Send {most // 2 - 1} such jobs at once, or fewer.",
+        hint=f"Send {most // 4} such jobs at once, or fewer.",
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.sequences import Sequences
+from ojs_aws.adapters.dynamodb.sequences import IDLE_KEPT_S, Sequences, sequence_key
 from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.conflicts import NotAdmittedError, StaleJobError
@@ -15,7 +15,14 @@ from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.sequences import BlockedJob, Sequence, enqueue, released
+from ojs_aws.domain.sequences import (
+    BlockedJob,
+    Sequence,
+    announced,
+    enqueue,
+    released,
+    with_batches,
+)
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.locks import Admission
 from tests.aws import embedded
@@ -56,6 +63,12 @@ def row_of(job: JobRecord) -> BlockedJob:
     """The row of a blocked job."""
     assert job.sequence is not None
     return BlockedJob(job.sequence.position, job.id)
+
+
+def ttl_of(sequences: Sequences) -> int | None:
+    """When the sequence's item expires, if it does."""
+    value = sequences.store.get_item(sequence_key("", "k")).get("ttl")
+    return None if value is None else int(value["N"])
 
 
 def discarded(sequences: Sequences, job: JobRecord) -> JobRecord:
@@ -205,3 +218,82 @@ def test_only_its_own_row_is_removed(sequences: Sequences) -> None:
     for _ in range(2):
         sequences.forget("", "k", row_of(waits))
     assert sequences.look("", "k", 10)[1] == []
+
+
+def test_sequences_are_read_together(sequences: Sequences) -> None:
+    """Without those that are idle; one by a read, and more by a batch read."""
+    stored(sequences, 1)
+    assert sequences.load_all([("", "k"), ("t", "k"), ("", "other")]) == {
+        ("", "k"): seen(sequences)
+    }
+    assert sequences.load_all([("", "k")]) == {("", "k"): seen(sequences)}
+    assert sequences.load_all([("t", "k")]) == {}
+    assert sequences.load_all([]) == {}
+
+
+def test_a_sequence_names_batches_unless_it_has_changed(sequences: Sequences) -> None:
+    stored(sequences, 1)
+    before = seen(sequences)
+    after = announced("k", "", before, "b2", NOW)
+    assert sequences.name_batches(before, after)
+    assert not sequences.name_batches(before, announced("k", "", before, "b3", NOW))
+    assert seen(sequences) == after
+    assert sequences.name_batches(after, announced("k", "", after, "b1", NOW))
+    assert seen(sequences).batches == ("b1", "b2")
+    assert not sequences.end(before)
+    bare = with_batches(seen(sequences), ())
+    assert sequences.name_batches(seen(sequences), bare)
+    assert seen(sequences) == bare
+    assert sequences.end(bare)
+
+
+def test_an_idle_sequence_is_named_by_one_batch_at_a_time(sequences: Sequences) -> None:
+    """The second one has to read it again. It expires, and has a head with its next job."""
+    first, second = (announced("k", "", None, each, NOW) for each in ("b1", "b2"))
+    assert sequences.name_batches(None, first)
+    assert not sequences.name_batches(None, second)
+    assert seen(sequences) == first
+    assert ttl_of(sequences) == NOW // 1000 + IDLE_KEPT_S
+    [head, _] = stored(sequences, 1, 2, seen=first)
+    assert (seen(sequences).job_id, seen(sequences).batches) == (head.id, ("b1",))
+    assert (seen(sequences).head, seen(sequences).next) == (1, 3)
+    assert ttl_of(sequences) is None
+
+
+def test_an_idle_sequence_begins_once(sequences: Sequences) -> None:
+    """Of two jobs that both saw it idle, the second has to look again."""
+    idle = announced("k", "", None, "b", NOW)
+    assert sequences.name_batches(None, idle)
+    stored(sequences, 1, seen=idle)
+    with pytest.raises(NotAdmittedError):
+        stored(sequences, 2, seen=idle)
+
+
+def test_a_sequence_is_left_idle_unless_a_job_came(sequences: Sequences) -> None:
+    """Whoever read the head before has to look again: its position is left out."""
+    stored(sequences, 1)
+    early = seen(sequences)
+    named = announced("k", "", early, "b", NOW)
+    assert sequences.name_batches(early, named)
+    stored(sequences, 2, seen=named)
+    assert not sequences.leave_idle(named, LATER)
+    before = seen(sequences)
+    assert sequences.leave_idle(before, LATER)
+    found = seen(sequences)
+    assert (found.job_id, found.next, found.batches) == ("", before.next + 1, ("b",))
+    assert found.version == before.version + 1
+    assert ttl_of(sequences) == LATER // 1000 + IDLE_KEPT_S
+    with pytest.raises(NotAdmittedError):
+        stored(sequences, 3, seen=before)
+
+
+def test_a_retry_begins_a_sequence_that_was_left_idle(sequences: Sequences) -> None:
+    [head] = stored(sequences, 1)
+    gone = discarded(sequences, head)
+    named = announced("k", "", seen(sequences), "b", NOW)
+    assert sequences.name_batches(seen(sequences), named)
+    assert sequences.leave_idle(named, LATER)
+    sequences.resume(gone, lifecycle.retry_discarded(gone, LATER, 8))
+    found = seen(sequences)
+    assert (found.job_id, found.head, found.next, found.batches) == (head.id, 1, 3, ("b",))
+    assert ttl_of(sequences) is None

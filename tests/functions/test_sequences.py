@@ -262,16 +262,6 @@ def test_jobs_of_one_request_are_stored_together(shop: Shop) -> None:
     assert shop.rest() == (True, 2)
 
 
-@pytest.mark.parametrize(("count", "status"), [(50, 201), (51, 413), (101, 413)])
-def test_a_batch_with_sequences_is_one_transaction(shop: Shop, count: int, status: int) -> None:
-    jobs = [{"type": "a.b", "args": [n], "sequence": KEY} for n in range(count)]
-    answer = shop.api.post("/jobs/batch", {"jobs": jobs})
-    assert answer.status == status
-    if status != 201:
-        assert answer.json["error"]["details"]["max_size"] == 100
-        assert shop.rest() == (False, 0)
-
-
 def test_a_unique_job_of_a_sequence_takes_a_position_only_if_it_is_stored(shop: Shop) -> None:
     unique = {"keys": ["type"], "on_conflict": "ignore"}
     shop.push()

@@ -126,7 +126,7 @@ class Batches(InTable):
             item = to_item(job.record, self.retention)
             if isinstance(job.record.document, str):
                 item[n.DOCUMENT] = string(job.record.document)
-            items.append([item, job.replaces])
+            items.append([item, job.replaces, *([True] if job.is_last else [])])
         return json.dumps(items, separators=(",", ":"), ensure_ascii=False, default=_base64)
 
     def decide(self, batch_id: str, commit: OpenBatch | None, now: Instant) -> Decision:
@@ -187,7 +187,7 @@ class Batches(InTable):
             data += bytes(item[JOBS]["B"])
             pieces = read_count(item, PIECES) or 1
         listed: list[Any] = json.loads(inflate(data))
-        return [StagedJob(from_item(read_values(image)), replaces) for image, replaces in listed]
+        return [StagedJob(from_item(read_values(image)), *more) for image, *more in listed]
 
     def done(self, batch: OpenBatch) -> int:
         """Return how many parts of a batch, counted from the first, are in their places.

@@ -45,11 +45,15 @@ _NEXT: Final = "nx"
 _HEAD: Final = "hd"
 _CHECKED: Final = "ck"
 _STOPPED: Final = "sp"
+_BATCHES: Final = "bs"
+IDLE_KEPT_S: Final = 7 * 86_400
+"""How long a sequence without a head stays: as long as a batch that may come to it (seconds)."""
 _COLUMNS: Final[c.Columns] = {
     c.TEXT: {_NAME: "key", n.HOLDER: "job_id"},
     c.OPTIONAL_TEXT: {n.TENANT: "tenant"},
     c.NUMBER: {_NEXT: "next", _HEAD: "head", n.VERSION: "version", _CHECKED: "checked_at"},
     c.OPTIONAL_NUMBER: {_STOPPED: "stopped_at"},
+    c.STRINGS: {_BATCHES: "batches"},
 }
 
 
@@ -62,6 +66,17 @@ class Sequences:
     def load(self, tenant: str, key: str) -> Sequence | None:
         """Read a sequence by one consistent read; None for one that is idle."""
         return self.store.load_item(sequence_key(tenant, key), _read)
+
+    def load_all(self, keys: Many[tuple[str, str]]) -> dict[tuple[str, str], Sequence]:
+        """Read sequences by their tenants and keys, consistently; without those that are idle.
+
+        Makes one read, or a batch read for each hundred.
+        """
+        if len(keys) == 1:
+            found = self.load(*keys[0])
+            return {} if found is None else {keys[0]: found}
+        items = self.store.get_items([sequence_key(*each) for each in keys])
+        return {(each.tenant, each.key): each for each in map(_read, items)}
 
     def look(self, tenant: str, key: str, most: int) -> tuple[Sequence | None, list[BlockedJob]]:
         """Read a sequence and the first of its blocked jobs, by one consistent query.
@@ -105,12 +120,45 @@ class Sequences:
             update.set(_NEXT, number(after.next))
             update.set(_CHECKED, number(after.checked_at))
             update.when(f"{update.name(_NEXT)} = {update.value(number(before.next))}")
+            if after.version != before.version:
+                _replace(update, before, after)
             changed = update_part(table, key, update)
         rows = (
             {**_row_key(after.tenant, after.key, each.position), n.HOLDER: string(each.job_id)}
             for each in what.blocked
         )
         return [changed, *(put_part(table, row, is_new) for row in rows)]
+
+    def name_batches(self, before: Sequence | None, after: Sequence) -> bool:
+        """Store which large batches a sequence names; return False if it has changed since.
+
+        Makes one write. One that was not there expires with the batch.
+        """
+        key = sequence_key(after.tenant, after.key)
+        if before is not None:
+            update = Update()
+            _replace(update, before, after)
+            return self.store.try_update(key, update)
+        ttl = number(after.checked_at // 1000 + IDLE_KEPT_S)
+        item = {**key, **c.attributes(after, _COLUMNS), n.TTL: ttl}
+        try:
+            self.store.put_item(item, condition("attribute_not_exists(#pk)"))
+        except ConditionFailedError:
+            return False
+        return True
+
+    def leave_idle(self, seen: Sequence, now: Instant) -> bool:
+        """Take the head from a sequence that names batches; return False if it has changed.
+
+        No position is lost to it but one: a job that was enqueued meanwhile is enqueued again.
+        """
+        update = _as_seen(seen)
+        update.when(f"{update.name(_NEXT)} = {update.value(number(seen.next))}")
+        update.set(_NEXT, number(seen.next + 1))
+        update.set(n.HOLDER, string(""))
+        update.set(n.TTL, number(now // 1000 + IDLE_KEPT_S))
+        _go_on(update, now)
+        return self.store.try_update(sequence_key(seen.tenant, seen.key), update)
 
     def resume(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Store that a discarded job is enqueued again, if it can have its turn.
@@ -127,11 +175,14 @@ class Sequences:
         if after.tenant:
             update.set(n.TENANT, string(after.tenant))
         update.set(n.HOLDER, string(after.id))
-        update.set_if_absent(_HEAD, _HEAD, number(place.position))
+        update.set(_HEAD, number(place.position))
         update.set_if_absent(_NEXT, _NEXT, number(place.position + 1))
         _go_on(update, after.enqueued_at or after.created_at)
+        update.remove(n.TTL)
         holder, own = update.name(n.HOLDER), update.value(string(after.id))
-        update.when(f"(attribute_not_exists({update.name(n.PK)}) OR {holder} = {own})")
+        nobody = update.value(string(""))
+        absent = f"attribute_not_exists({update.name(n.PK)})"
+        update.when(f"({absent} OR {holder} = {own} OR {holder} = {nobody})")
         part = update_part(self.store.table, sequence_key(after.tenant, place.key), update)
         try:
             change = self.store.change(before, after)
@@ -232,6 +283,20 @@ def _go_on(update: Update, now: Instant) -> None:
     update.add(n.VERSION, 1)
     update.set(_CHECKED, number(now))
     update.remove(_STOPPED, n.GPK, n.GSK)
+
+
+def _replace(update: Update, before: Sequence, after: Sequence) -> None:
+    """Store another head, or other batches, unless one of them has changed."""
+    update.when(f"{update.name(n.VERSION)} = {update.value(number(before.version))}")
+    update.set(n.VERSION, number(after.version))
+    if after.job_id != before.job_id:
+        update.set(_HEAD, number(after.head))
+        update.set(n.HOLDER, string(after.job_id))
+        update.remove(n.TTL)
+    if after.batches:
+        update.set(_BATCHES, {"SS": [*after.batches]})
+    else:
+        update.remove(_BATCHES)
 
 
 def _as_seen(seen: Sequence) -> Update:

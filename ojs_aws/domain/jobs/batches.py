@@ -81,10 +81,12 @@ class StagedJob:
     """Holds a job of the log.
 
     :ivar replaces: it takes the place, or goes into, the job that holds its uniqueness key.
+    :ivar is_last: no job of its sequence follows in the batch.
     """
 
     record: JobRecord
     replaces: bool = False
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,9 @@ class Backend(Foundation):
         """Return the service that moves sequences on."""
         from ojs_aws.services.sequences.advance import SequenceAdvance
 
-        return SequenceAdvance(self.stores.sequences(), self.changer, self.job_messages)
+        return SequenceAdvance(
+            self.stores.sequences(), self.changer, self.job_messages, self.settle_batches
+        )
 
     @cached_property
     def sequences(self) -> SequenceAdmin:

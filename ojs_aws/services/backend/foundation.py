@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.queues.state import Triggers
     from ojs_aws.domain.runtime import Clock, IdGenerator, Parallel
+    from ojs_aws.domain.sequences import Sequence as SequenceItem
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.batches.push import BatchPush
     from ojs_aws.services.fairness import FairPlaces
+    from ojs_aws.services.sequences.batches import SequenceBatches
     from ojs_aws.services.sequences.enqueue import SequenceEnqueue
     from ojs_aws.services.unique.admit import Uniqueness
 
@@ -174,6 +176,7 @@ class Foundation:
             clock=self.clock,
             unique=lambda: self.unique,
             note=note,
+            sequence_batches=lambda: self._sequence_batches,
             parallel=self.stores.parallel,
         )
 
@@ -190,4 +193,16 @@ class Foundation:
     def _sequence_enqueue(self) -> SequenceEnqueue:
         from ojs_aws.services.sequences.enqueue import SequenceEnqueue
 
-        return SequenceEnqueue(self.stores.sequences(), self.clock)
+        return SequenceEnqueue(self.stores.sequences(), self.clock, self.settle_batches)
+
+    @cached_property
+    def _sequence_batches(self) -> SequenceBatches:
+        from ojs_aws.services.sequences.batches import SequenceBatches
+
+        stores, enqueue = self.stores, self._sequence_enqueue()
+        return SequenceBatches(stores.sequences(), enqueue, stores.unique(), self.clock)
+
+    def settle_batches(self, seen: SequenceItem) -> bool:
+        """Put the jobs of batches that a sequence names there; return False if there are none."""
+        batches = self.batch_push
+        return self._sequence_batches.settle(seen, batches.batches, batches.place)

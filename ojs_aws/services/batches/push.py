@@ -60,20 +60,22 @@ class BatchPush(RollForward):
                 plan = reserving.plan(wanted, self.parallel)
             except BatchDecidedError:
                 continue
-            now = self.clock.now()
-            if not plan.staged:
+            now, staged = self.clock.now(), plan.staged
+            if not staged:
                 return plan.lets({})
+            if any(each.record.sequence for each in staged):
+                staged = self.sequence_batches().announce(batch_id, staged)
             token = self.batches.token()
             batch = OpenBatch(
                 id=batch_id,
                 token=token,
                 committed_at=now,
-                sizes=self.batches.stage(batch_id, token, plan.staged),
-                marks=b"".join(mark_of(staged.record.id) for staged in plan.staged),
+                sizes=self.batches.stage(batch_id, token, staged),
+                marks=b"".join(mark_of(each.record.id) for each in staged),
             )
             decision = self.batches.decide(batch_id, batch, now)
             if decision.token == token:
-                return plan.lets(self.begin(batch, plan.staged))
+                return plan.lets(self.begin(batch, staged))
         raise BackendError(
             "Too many requests want the same jobs or uniqueness keys at once.",
             hint="Repeat the request.",

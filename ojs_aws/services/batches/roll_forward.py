@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.batches import Batches
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.domain.runtime import Clock
+    from ojs_aws.services.sequences.batches import SequenceBatches
     from ojs_aws.services.stored_jobs.messages import JobMessages
     from ojs_aws.services.unique.admit import Uniqueness
 
@@ -46,6 +47,7 @@ class RollForward:
 
     :ivar unique: admits jobs with a unique policy; made with the first of them.
     :ivar note: is called with jobs before any of them can begin.
+    :ivar sequence_batches: puts jobs into sequences; made with the first of them.
     """
 
     store: JobStore
@@ -54,6 +56,7 @@ class RollForward:
     clock: Clock
     unique: Callable[[], Uniqueness]
     note: Callable[[Sequence[JobRecord]], None]
+    sequence_batches: Callable[[], SequenceBatches]
     parallel: Parallel = IN_ORDER
 
     def begin(self, batch: OpenBatch, staged: Sequence[StagedJob]) -> dict[str, StoredJob]:
@@ -68,7 +71,7 @@ class RollForward:
             self.note([each.record for each in staged])
             for number, size in enumerate(batch.sizes):
                 part = staged[at : at + size]
-                placed |= self._place(part, batch)
+                placed |= self.place(part, batch)
                 at += size
                 if number + 1 < len(batch.sizes):
                     if self.clock.now() >= ends_at:
@@ -91,7 +94,7 @@ class RollForward:
                 return False
             part = self.batches.part(batch, number)
             self.note([each.record for each in part])
-            self._place(part, batch)
+            self.place(part, batch)
             sent.update(each.record.id for each in part)
             self.batches.advance(batch, number + 1)
         self.batches.close(batch)
@@ -141,7 +144,7 @@ class RollForward:
                 lost += batch.sizes[number]
                 continue
             self.note([each.record for each in part])
-            self._place(part, batch)
+            self.place(part, batch)
             sent.update(each.record.id for each in part)
         self.batches.abandon(batch, self.clock.now())
         _logger.error(
@@ -182,14 +185,30 @@ class RollForward:
             return None
         part = self.batches.part(batch, number)
         wanted = [staged for staged in part if staged.record.id == job_id]
-        placed = self._place(wanted, batch).get(job_id)
+        if wanted and (place := wanted[0].record.sequence):
+            from ojs_aws.services.sequences.batches import place_all_of  # few batches have some
+
+            sequence = wanted[0].record.tenant, place.key
+            place_all_of(sequence, batch, self.batches, self.place)
+            return self.store.load(job_id)
+        placed = self.place(wanted, batch).get(job_id)
         return placed.record if placed else None
 
-    def _place(self, part: Sequence[StagedJob], batch: OpenBatch) -> dict[str, StoredJob]:
+    def place(self, part: Sequence[StagedJob], batch: OpenBatch) -> dict[str, StoredJob]:
         """Put jobs into their places, and send their messages.
 
         :raises BackendError: some may not be there, or have no message.
         """
+        sequenced = [each for each in part if each.record.sequence is not None]
+        if sequenced:
+            placed = self.sequence_batches().place(sequenced, batch.id)
+            self._cover([each.record for each in placed.values() if each.record])
+            part = [each for each in part if each.record.sequence is None]
+            return placed | self._place(part, batch)
+        return self._place(part, batch)
+
+    def _place(self, part: Sequence[StagedJob], batch: OpenBatch) -> dict[str, StoredJob]:
+        """Put jobs that are in no sequence into their places, side by side."""
 
         def place(staged: StagedJob) -> StoredJob | OjsError:
             try:

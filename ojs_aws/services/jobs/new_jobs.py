@@ -111,7 +111,7 @@ class NewJobs:
     def is_there(self, records: Sequence[JobRecord]) -> bool:
         """Return True if the first of the jobs is stored: then this request is a repeated one."""
         first = records[0].id
-        if len(records) + _unique_among(records) <= MAX_TRANSACTION:
+        if _actions_of(records) <= MAX_TRANSACTION:
             return self.store.load(first) is not None
         return bool(self.batch_push().rescue([first]))
 
@@ -140,16 +140,23 @@ class NewJobs:
     def _store_sequenced(
         self, jobs: Sequence[Job], records: Sequence[JobRecord]
     ) -> list[PushResult]:
-        """Store jobs of which some are part of sequences, always by one transaction.
+        """Store jobs of which some are part of sequences.
 
-        :raises PayloadTooLargeError: they are too many for it.
+        Which way they go follows from the request alone, so that a repeated one goes the same way.
+
+        :raises PayloadTooLargeError: unique jobs of sequences are too many for one transaction.
         """
-        from ojs_aws.domain.sequences import too_many  # few jobs are
+        needed = _actions_of(records)
+        if needed <= MAX_TRANSACTION:
+            try:
+                return self._store_unique(jobs, records)
+            except TransactionTooLargeError as error:
+                needed = error.actions
+        if any(record.unique_key and record.sequence for record in records):
+            from ojs_aws.domain.sequences import too_many  # hardly any jobs are
 
-        try:
-            return self._store_unique(jobs, records)
-        except TransactionTooLargeError as error:
-            raise too_many(error.actions, MAX_TRANSACTION) from None
+            raise too_many(needed, MAX_TRANSACTION)
+        return self._store_by_log(jobs, records)
 
     def _store_by_log(self, jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[PushResult]:
         """Store jobs that are too many for one transaction."""
@@ -198,6 +205,16 @@ def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[WantedJob
         WantedJob(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)
         for job, record in zip(jobs, records, strict=True)
     ]
+
+
+def _actions_of(records: Sequence[JobRecord]) -> int:
+    """Return how many items a transaction that stores jobs writes, without replaced ones."""
+    needed = len(records) + _unique_among(records)
+    if any(record.sequence for record in records):
+        from ojs_aws.domain.sequences import actions_of  # few jobs are part of one
+
+        needed += actions_of(records)
+    return needed
 
 
 def _unique_among(records: Sequence[JobRecord]) -> int:

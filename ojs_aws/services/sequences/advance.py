@@ -7,7 +7,7 @@ transaction, so that whatever repeats, comes late or comes at the same time find
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -40,11 +40,16 @@ FURTHER: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class SequenceAdvance:
-    """Moves sequences on."""
+    """Moves sequences on.
+
+    :ivar settle: puts the jobs of committed batches that a sequence names there; returns False if
+        there are none.
+    """
 
     sequences: Sequences
     changer: JobChanger
     job_messages: JobMessages
+    settle: Callable[[Sequence], bool]
 
     def advance(self, tenant: str, key: str, *, passes: str = "") -> bool:
         """Give the next job of a sequence its turn if the head has ended.
@@ -59,7 +64,8 @@ class SequenceAdvance:
             seen, rows = self.sequences.look(tenant, key, most)
             if seen is None:
                 return True
-            jobs = self.changer.find_many([seen.job_id, *(row.job_id for row in rows)])
+            named = [seen.job_id, *(row.job_id for row in rows)]
+            jobs = self.changer.find_many([each for each in named if each])
             head = jobs.get(seen.job_id)
             if not is_over(head):
                 self._send_again(head)
@@ -68,6 +74,8 @@ class SequenceAdvance:
             if choice is OnDiscard.STOP:
                 if seen.stopped_at is not None or self.sequences.stop(seen, self._now()):
                     return True
+            elif choice is OnDiscard.CANCEL and seen.batches and self.settle(seen):
+                pass  # jobs of a batch were put behind it; they are cancelled, too
             elif choice is OnDiscard.CANCEL and rows:
                 self._cancel(seen, rows, jobs)
             elif self._go_on(seen, rows, jobs, is_all=len(rows) < most):
@@ -111,7 +119,13 @@ class SequenceAdvance:
             return True
         for row in ended:
             self.sequences.forget(seen.tenant, seen.key, row)
-        return is_all and self.sequences.end(seen)
+        return is_all and self._end(seen)
+
+    def _end(self, seen: Sequence) -> bool:
+        """End a sequence without jobs, or leave it idle where jobs of a batch may come."""
+        if not seen.batches:
+            return self.sequences.end(seen)
+        return not seen.job_id or self.sequences.leave_idle(seen, self._now())
 
     def _settled(self, job: JobRecord | None) -> JobRecord | None:
         """Return a job as of now: one that has expired is discarded."""

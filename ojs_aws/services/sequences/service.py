@@ -38,7 +38,7 @@ class SequenceAdmin:
         :raises NotFoundError: it is idle.
         """
         seen, blocked = self.sequences.look(tenant, key, SHOWN)
-        if seen is None:
+        if seen is None or not seen.job_id:
             raise _idle(key)
         return SequenceState(seen, tuple(blocked))
 

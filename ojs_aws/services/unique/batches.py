@@ -78,7 +78,8 @@ class BatchPlan:
                     existing=(there.record.queue, there.record.type, there.record.tenant),
                 )
             elif entry.admission is not None:
-                entry.let = Admitted(record=entry.wanted.record, is_new=True)
+                record = there.record if there.record.sequence else entry.wanted.record
+                entry.let = Admitted(record=record, is_new=True)
         return outcomes(self.entries)
 
 
@@ -233,8 +234,12 @@ def _applied(unique: Uniqueness, record: JobRecord, lock: UniqueLock | None) -> 
 
 
 def is_own(stored: JobRecord, record: JobRecord) -> bool:
-    """Return whether a stored job came from exactly this record of a log."""
-    return (stored.created_at, stored.order) == (record.created_at, record.order)
+    """Return whether a stored job came from exactly this record of a log.
+
+    A job of a sequence gets another order when it has its turn.
+    """
+    is_same_order = stored.order == record.order or record.sequence is not None
+    return is_same_order and stored.created_at == record.created_at
 
 
 def _policy(record: JobRecord) -> UniquePolicy:

@@ -11,6 +11,12 @@ from tests.faults.scenarios.pushing import BY_TYPE, batch, envelopes
 from tests.faults.world import World
 
 KEY: Final = "order-4711"
+KEYS: Final = (KEY, *(f"{KEY}-{number}" for number in range(9)))
+LARGE: Final = [
+    each if number % 25 == 24 else {**each, "sequence": KEYS[number % 10]}
+    for number, each in enumerate(envelopes(50))
+]
+"""More than a transaction: sequences whose jobs take turns, and two jobs beside them."""
 
 
 def begun(world: World, on_discard: str = "stop", count: int = 3, **more: Any) -> list[str]:
@@ -66,6 +72,14 @@ def cancel(number: int) -> Callable[[World], None]:
     return play
 
 
+def abandoned(world: World) -> None:
+    """A sequence with a large batch behind its head, whose process died when it was committed."""
+    begun(world, count=1)
+    world.flow()
+    world.die_at("TransactWriteItems")
+    world.ask("POST", "/jobs/batch", {"jobs": LARGE}, kind="push", tries=1)
+
+
 def known(world: World) -> None:
     """A sequence of which the ids are known."""
     world.kept["ids"] = begun(world)
@@ -74,9 +88,10 @@ def known(world: World) -> None:
 
 def is_idle(world: World) -> None:
     """Nothing is left of the sequence."""
-    found = world.backend.stores.sequences().look("", KEY, 10)
-    if found != (None, []):
-        world.breach(f"the sequence has left {found}")
+    for key in KEYS:
+        seen, rows = world.backend.stores.sequences().look("", key, 10)
+        if rows or (seen is not None and seen.job_id):  # one that is idle expires
+            world.breach(f"the sequence has left {seen} and {rows}")
 
 
 def scenario(name: str, play: Callable[[World], None], **more: Any) -> Scenario:
@@ -92,6 +107,12 @@ SEQUENCES: Final = (
         "grows",
         lambda world: world.pushes(sequence=KEY, scheduled_at="+PT2M"),
         before=lambda world: [begun(world, count=1), world.flow()][1],
+    ),
+    scenario("large-batch", lambda world: batch(world, LARGE)),
+    scenario(
+        "large-batch-abandoned",
+        lambda world: world.pushes(sequence=KEY, args=[ITEM]),
+        before=abandoned,
     ),
     scenario("batch", lambda world: batch(world, envelopes(3, sequence=KEY))),
     scenario(

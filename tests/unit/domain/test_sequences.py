@@ -15,6 +15,8 @@ from ojs_aws.domain.sequences import (
     CHECK_MS,
     BlockedJob,
     Sequence,
+    actions_of,
+    announced,
     cancelled,
     enqueue,
     is_over,
@@ -173,4 +175,33 @@ def test_refusals_say_what_helps() -> None:
     )
     refused = too_many(102, 100)
     assert refused.details == {"field": "sequence", "size": 102, "max_size": 100}
-    assert refused.hint == "Send 49 such jobs at once, or fewer."
+    assert refused.hint == "Send 25 such jobs at once, or fewer."
+
+
+def test_the_next_job_of_an_idle_sequence_has_the_turn() -> None:
+    """It is the head, and what the sequence names stays."""
+    idle = live(job_id="", checked_at=Instant(NOW - CHECK_MS), batches=("b",))
+    placed, change = enqueue([ordered(1), ordered(2)], idle, NOW)
+    assert [each.sequence and each.sequence.position for each in placed] == [7, 8]
+    assert [is_blocked(each) for each in placed] == [False, True]
+    assert not any(each.sequence and each.sequence.checks for each in placed)
+    after = change.after
+    assert (after.job_id, after.head, after.next) == ("job-1", 7, 9)
+    assert (after.version, after.batches, after.checked_at) == (5, ("b",), NOW)
+    assert [each.position for each in change.blocked] == [8]
+
+
+def test_batches_are_announced_in_any_sequence() -> None:
+    begun = announced("k", "t", None, "b", NOW)
+    assert (begun.key, begun.tenant, begun.next, begun.head, begun.job_id) == ("k", "t", 1, 0, "")
+    assert (begun.version, begun.checked_at, begun.batches) == (1, NOW, ("b",))
+    known = live(batches=("b2",))
+    assert announced("k", "", known, "b1", NOW) == replace(known, batches=("b1", "b2"), version=5)
+
+
+def test_what_sequences_need_of_a_transaction() -> None:
+    """A row for each job, and an item for each key of each tenant."""
+    other = replace(PLACE, key="other")
+    jobs = [ordered(1), ordered(2), ordered(3, sequence=other), ordered(4, tenant="t")]
+    assert actions_of([*jobs, ordered(5, sequence=None)]) == 4 + 3
+    assert actions_of([ordered(6, sequence=None)]) == 0

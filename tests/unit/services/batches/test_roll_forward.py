@@ -85,7 +85,7 @@ class Batches(Jobs):
 
 def rolling(log: Batches) -> RollForward:
     given = cast("Any", log)
-    return RollForward(given, given, given, log.clock, given, lambda _: None)
+    return RollForward(given, given, given, log.clock, given, lambda _: None, given)
 
 
 def two_parts(**more: Any) -> Batches:

@@ -74,12 +74,25 @@ def test_two_jobs_of_a_batch_never_have_the_same_id(world: World) -> None:
     assert world.stored.jobs == {}
 
 
-@pytest.mark.parametrize(("count", "needed"), [(50, 100), (51, 102), (101, 101), (150, 150)])
-def test_a_batch_with_a_sequence_is_one_transaction_or_refused(
+@pytest.mark.parametrize(
+    ("count", "keys", "needed"), [(49, 1, 99), (50, 1, 101), (33, 33, 99), (34, 34, 102)]
+)
+def test_a_batch_of_sequences_is_one_transaction_where_it_surely_fits(
+    world: World, count: int, keys: int, needed: int
+) -> None:
+    """Jobs, a row for each, and the sequences, whatever is in them; else a log."""
+    jobs = [batch(count, sequence=f"k{at % keys}")[at] for at in range(count)]
+    world.backend.jobs.push.all(jobs)
+    assert len(world.stored.jobs) == count
+    assert ("stage" in world.faults.calls) == (needed > MAX_TRANSACTION)
+
+
+@pytest.mark.parametrize(("count", "needed"), [(33, 100), (34, 103)])
+def test_a_batch_of_unique_jobs_of_a_sequence_is_one_transaction_or_refused(
     world: World, count: int, needed: int
 ) -> None:
-    """Its jobs, the sequence, and a row for each job that waits; jobs alone may be too many."""
-    jobs = batch(count, sequence="k")
+    unique = {"keys": ["type", "args"]}
+    jobs = [any_job("a.b", [number], sequence="k", unique=unique) for number in range(count)]
     if needed <= MAX_TRANSACTION:
         world.backend.jobs.push.all(jobs)
     else:
