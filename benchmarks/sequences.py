@@ -81,9 +81,9 @@ def many_keys(count: int) -> Iterator[Point]:
     yield Point(
         what, count, "PUSH behind others", bench.cost(lambda: bench.push("a.b", sequence="k0"))
     )
+    jobs = bench.fetch(1)  # the settings of the queue are read once in some seconds
     yield Point(what, count, "FETCH of a job", bench.cost(lambda: bench.fetch(1)))
-    [first] = bench.held
-    jobs = [bench.backend.jobs.info(first)]
+    jobs += [bench.backend.jobs.info(each) for each in bench.held]
     ended = 0
     while jobs:
         for job in jobs:

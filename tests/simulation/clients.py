@@ -169,6 +169,7 @@ class Clients(Asking):
         choice = chance.choice(("skip", "skip", "cancel", "stop"))
         sequence = {"key": key, "on_discard": choice}
         jobs = [self._job(sequence=sequence) for _ in range(chance.choice((1, 1, 1, 3)))]
+        self.sim.promises.order.asks(key, [job.id for job in jobs])
         if len(jobs) == 1:
             self._push(jobs[0])
         else:

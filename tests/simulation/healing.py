@@ -229,8 +229,9 @@ class Healing:
             if workflow.state is WorkflowState.RUNNING:
                 sim.promises.breach(f"workflow {workflow.id} is {workflow.state} for ever")
         for key in SEQUENCES:
-            if (found := sim.looking.stores.sequences().look("", key, 10)) != (None, []):
-                sim.promises.breach(f"sequence {key} is over, and has left {found}")
+            seen, rows = sim.looking.stores.sequences().look("", key, 10)
+            if rows or (seen is not None and seen.job_id):  # one that is idle expires
+                sim.promises.breach(f"sequence {key} is over, and has left {seen} and {rows}")
         quiet = 0
         while (left := sim.messages.count()) and quiet < EMPTYING_ROUNDS:
             sim.advance(43_200_000 + 1000)

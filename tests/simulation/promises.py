@@ -14,7 +14,7 @@ from typing import Final
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
-from tests.simulation.turns import is_released, out_of_turn
+from tests.simulation.turns import EnqueueOrder, is_released, out_of_turn
 
 S = JobState
 LIVE: Final = (S.SCHEDULED, S.AVAILABLE, S.PENDING, S.ACTIVE, S.RETRYABLE)
@@ -122,6 +122,11 @@ class Promises:
     lifted: set[str] = field(default_factory=set)
     beats: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     deliveries: set[str] = field(default_factory=set)
+    order: EnqueueOrder = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Watch the order of sequences."""
+        self.order = EnqueueOrder(self.promised)
 
     def beating(self, worker: str, *, is_promised: bool) -> None:
         """A worker sends a heartbeat; one that is sent again is one more."""
@@ -155,6 +160,8 @@ class Promises:
                 yield "is not new when it is stored"
             if after.state not in {S.SCHEDULED, S.AVAILABLE, S.PENDING}:
                 yield f"is stored as {after.state}"
+            for other in self.order.overtaken_by(after.id):
+                yield f"overtakes {other[-4:]} of its sequence, which was answered for"
         else:
             yield from self._wrong_change(before, after)
         if after is not None:
