@@ -25,6 +25,7 @@ STAGES: Final = (
         "tests/unit/testing",
         "tests/unit/typed_jobs",
         "tests/unit/pricing",
+        "tests/unit/worker",
     ),
     ("tests/functions", "tests/unit/transport", "tests/upgrade", "tests/faults"),
     ("tests/unit", "tests/simulation", "tests/conformance"),

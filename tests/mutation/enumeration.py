@@ -21,8 +21,11 @@ TRANSITIONS: Final = tuple(
     LIFECYCLE.with_name(f"{name}.py") for name in ("lifecycle", "deadlines", "held_job")
 )
 """Where the states of jobs are decided."""
-DECIDING: Final = tuple(
-    CHECKOUT / "ojs_aws" / name for name in ("services", "testing", "pricing", "typed_jobs")
+DELIVERY: Final = CHECKOUT / "ojs_aws" / "worker" / "delivery"
+DECIDING: Final = (
+    *(CHECKOUT / "ojs_aws" / name for name in ("services", "testing", "pricing", "typed_jobs")),
+    DELIVERY,
+    CHECKOUT / "ojs_aws" / "domain" / "bindings",
 )
 WIRING: Final = SERVICES / "backend"
 """Creates the services; it decides nothing."""
@@ -72,7 +75,7 @@ def _removals(source: Source) -> Iterator[Removal]:
     if source.path in TRANSITIONS:
         yield from transition_removals(source)
         return
-    if source.path.is_relative_to(SERVICES):
+    if source.path.is_relative_to(SERVICES) or source.path.is_relative_to(DELIVERY):
         yield from except_removals(source)
     if not any(source.path.is_relative_to(each) for each in LEFT_OUT):
         yield from decision_removals(source)

@@ -73,8 +73,10 @@ def _numbers(names: Sequence[str], noticed: Collection[str], reasons: Collection
 
 
 def _where(mutant: Mutant) -> str:
-    _, layer, *_ = mutant.module.split(".")
-    return "ojs_aws/domain/jobs/lifecycle.py" if layer == "domain" else f"ojs_aws/{layer}/"
+    _, layer, part, *_ = mutant.module.split(".")
+    if layer == "domain" and part == "jobs":
+        return "ojs_aws/domain/jobs/lifecycle.py"
+    return f"ojs_aws/{layer}/{part}/" if layer in {"domain", "worker"} else f"ojs_aws/{layer}/"
 
 
 def listed(reasons: Mapping[str, str]) -> str:

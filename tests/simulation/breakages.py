@@ -454,7 +454,7 @@ MUTATIONS: Final = (
         "ojs_aws.worker.delivery.task_sweep:TaskSweep._keep_or_stop",
         (
             ("if job is not None and task.attempt.which.is_running(job):", "if False:"),
-            ("if _is_in_vain(task, job, now):", "if True:"),
+            ("if _is_in_vain(job, now):", "if True:"),
         ),
     ),
     Mutation(

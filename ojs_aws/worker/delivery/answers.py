@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -114,7 +113,7 @@ def _object(answer: bytes) -> dict[str, JsonValue]:
         return {}
     try:
         value = decode(answer.decode())
-    except (OjsError, UnicodeDecodeError, json.JSONDecodeError):
+    except (OjsError, UnicodeDecodeError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -141,7 +140,7 @@ class Circuit:
         """Return why nothing is delivered now; empty if this delivery is to be tried."""
         with self._lock:
             now = self.monotonic()
-            if not self.reason or now >= self._tried_at + COOLDOWN_S:
+            if now >= self._tried_at + COOLDOWN_S:
                 self._tried_at = now
                 return ""
             return self.reason

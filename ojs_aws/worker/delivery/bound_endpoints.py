@@ -163,6 +163,6 @@ def _seconds(config: BindingConfig) -> float | None:
 
 
 def _given_back(job: Job, text: str, kind: str = "UndeliveredError") -> UndeliveredError:
-    error = UndeliveredError(max(1, wait_ms(uncounted_attempts(job)) // 1000), text)
+    error = UndeliveredError(wait_ms(uncounted_attempts(job)) / 1000, text)
     error.type = kind
     return error

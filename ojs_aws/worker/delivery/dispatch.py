@@ -170,8 +170,6 @@ class _Round:
         """
         backend, now = self.dispatcher.backend, self.dispatcher.backend.clock.now()
         store = self.dispatcher.states
-        if not self.suspended:
-            return list(records)
         for name, each in [*self.suspended.items()]:
             tried = store.begin_trial(self.queue, name, each, now) if each.may_try(now) else None
             if tried is not None:
@@ -257,9 +255,10 @@ class _Round:
             return self._give_back(record, text)
         except BackendUnavailableError as problem:
             return self._give_back(record, f"Its target took no job: {problem.message}")
-        if binding.name in self.suspended and not isinstance(binding, TaskBinding):
+        suspension = self.suspended.get(binding.name)
+        if suspension is not None and not isinstance(binding, TaskBinding):
             # A task that ECS has accepted may not start: the sweep sees it when it has.
-            store.end_trial(self.queue, binding.name, self.suspended[binding.name])
+            store.end_trial(self.queue, binding.name, suspension)
         return True
 
     def _give_back(self, record: JobRecord, text: str, kind: str = _UNDELIVERED) -> bool:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 
 TIMEOUT_S: Final = 30.0
+CONNECT_S: Final = 10.0
+"""The longest that a connection may take, also where an answer has more time."""
 IDLE_S: Final = 300.0
 """A delivery gets more time while no answer has come for so long: the endpoint may have to start
 (3.4)."""
@@ -125,8 +127,8 @@ class HttpDelivery:
         own_s = self.timeout_s if longest_s is None else min(self.timeout_s, longest_s)
         timeout_s = own_s + self._start_s()
         delivery_id, keys = f"del_{uuid.uuid4()}", self._signing_keys()
-        token = token_of(ctx.job, ctx.reservation_id, keys[0]) if self._reports else ""
-        body = self._body(ctx.job, delivery_id, timeout_s, token)
+        report = self._report(ctx, keys[0])
+        body = self._body(ctx.job, delivery_id, timeout_s, report)
         headers = self._headers(ctx.job, delivery_id, body, keys)
         try:
             status, retry_after, answer = self._post(body, headers, timeout_s)
@@ -136,10 +138,11 @@ class HttpDelivery:
             reason = _reason(problem, timeout_s)
             self._circuit.note_failure(reason)
             raise DeliveryError(f"{self.url} did not answer: {reason}.", "NoAnswer") from None
-        if status == HTTPStatus.ACCEPTED and self._reports and token:
+        if status == HTTPStatus.ACCEPTED and report is not None:
+            reports, token = report
             self._note_answer()
             ctx.hand_over()
-            self._reports.begin(token)
+            reports.begin(token)
             return None
         return self._outcome(ctx.job, status, retry_after, answer)
 
@@ -189,11 +192,21 @@ class HttpDelivery:
         is_warm = answered_at is not None and self._monotonic() < answered_at + IDLE_S
         return 0.0 if is_warm else DELIVERY_START_S
 
-    def _body(self, job: Job, delivery_id: str, timeout_s: float, token: str) -> bytes:
+    def _report(self, ctx: JobContext, key: str) -> tuple[LateReports, str] | None:
+        """Return where the endpoint may report later, and by which token; None: nowhere."""
+        if self._reports is None:
+            return None
+        token = token_of(ctx.job, ctx.reservation_id, key)
+        return (self._reports, token) if token else None
+
+    def _body(
+        self, job: Job, delivery_id: str, timeout_s: float, report: tuple[LateReports, str] | None
+    ) -> bytes:
         deadline = Instant(round((self._wall_clock() + timeout_s) * 1000))
         members = delivery_members(job, self.worker_id, delivery_id, deadline)
-        if self._reports and token:
-            members["report"] = self._reports.member(token)
+        if report is not None:
+            reports, token = report
+            members["report"] = reports.member(token)
         return assemble(members).encode()
 
     def _headers(
@@ -225,7 +238,7 @@ class HttpDelivery:
             self.url,
             body=body,
             headers=headers,
-            timeout=urllib3.Timeout(total=timeout_s, connect=min(timeout_s, 10.0)),
+            timeout=urllib3.Timeout(total=timeout_s, connect=CONNECT_S),
             redirect=False,
             preload_content=False,
         )

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
 from ojs_aws.domain.bindings.functions import wait_ms
 from ojs_aws.domain.envelope import Job, uncounted_attempts
-from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, NotFoundError, OjsError
+from ojs_aws.domain.errors import (
+    BackendError,
+    ConflictError,
+    JsonValue,
+    NotFoundError,
+    OjsError,
+    ResultTooLargeError,
+)
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, parse_object
 from ojs_aws.worker.delivery.dispatch import members
@@ -273,9 +280,7 @@ class Settler:
     def _complete(self, record: InvocationRecord, ended: Completed) -> None:
         try:
             self.backend.jobs.ack(record.job.id, None, ended.result, which=record.which)
-        except (ConflictError, NotFoundError, BackendError):
-            raise
-        except OjsError as problem:  # too large, or too deep
+        except ResultTooLargeError as problem:
             text = f"The result was refused: {problem.message}"
             self._fail(record, {"type": "ResultRefused", "message": text, "retryable": False})
 

@@ -113,8 +113,7 @@ class TaskSettler:
 
     def _pass_on(self, record: JobRecord) -> None:
         """Wake a worker for jobs that wait for the slots of this one."""
-        if record.reservation and record.reservation.slots:
-            self.backend.job_messages.pass_on(record, self.backend.clock.now())
+        self.backend.job_messages.pass_on(record, self.backend.clock.now())
 
 
 def _error(kind: str, end: TaskEnd, code: str) -> dict[str, JsonValue]:

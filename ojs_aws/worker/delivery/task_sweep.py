@@ -101,7 +101,7 @@ class TaskSweep:
             if kept is not None:
                 return
             job = self.backend.changer.find(job.id)
-        if _is_in_vain(task, job, now):
+        if _is_in_vain(job, now):
             reason = f"The attempt of job {task.attempt.job_id} is over"
             self.tasks.stop(task.cluster, task.arn, reason)
 
@@ -114,15 +114,13 @@ class TaskSweep:
         return None
 
 
-def _is_in_vain(task: Task, job: JobRecord | None, now: Instant) -> bool:
-    """Return whether a task is to stop now, as its attempt is over.
+def _is_in_vain(job: JobRecord | None, now: Instant) -> bool:
+    """Return whether a task is to stop now whose attempt is over; the job may be gone.
 
     One that has just reported may end by itself.
     """
     if job is None:
         return True
-    if task.attempt.which.is_running(job):
-        return False
     if job.state in {JobState.CANCELLED, JobState.ACTIVE}:
         return True
     return now >= deadlines.last_change(job) + GRACE_MS

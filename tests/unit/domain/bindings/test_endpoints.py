@@ -72,6 +72,13 @@ def test_an_address_is_no_host(host: str) -> None:
         check_prefix(f"https://{host}/jobs/")
 
 
+@pytest.mark.parametrize("host", ["app.example.com:", "app.example.com:8o", "user@app.example.com"])
+def test_a_prefix_has_a_host_and_perhaps_a_port(host: str) -> None:
+    """Nothing else: a port is a number."""
+    with pytest.raises(ValueError, match="host in lower case"):
+        check_prefix(f"https://{host}/jobs/")
+
+
 @pytest.mark.parametrize("prefix", ["https://app.example.com", PREFIX[:-1], PREFIX + "?a=/"])
 def test_a_prefix_ends_with_a_slash(prefix: str) -> None:
     """Else https://app.example.com would allow https://app.example.com.evil.example."""

@@ -70,6 +70,15 @@ def test_2_2_a_large_job_goes_by_a_link_and_its_event_is_small(bench: Linking) -
     assert {name: each.value for name, each in whole.items() if name in slim} == slim
 
 
+def test_2_2_an_event_with_a_link_has_no_arguments_however_small(bench: Linking) -> None:
+    """Whatever makes the job large: a function finds them in the event, or follows the link."""
+    bench.push(1, custom_attributes={"x_note": LARGE})
+    bench.dispatch()
+    event = json.loads(bench.lambda_.waiting[0].payload)
+    assert "job_url" in event
+    assert not {"args", "x_note"} & {*event["job"]}
+
+
 def test_2_2_an_event_that_lambda_takes_has_its_whole_job(bench: Linking) -> None:
     """And makes no call of S3."""
     bench.push("x" * (MAX_EVENT_BYTES - 2000))

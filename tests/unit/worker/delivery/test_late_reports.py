@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+import urllib3
+from urllib3.exceptions import TimeoutStateError
 
 from ojs_aws import Job
 from ojs_aws.domain.errors import JsonValue
@@ -375,6 +377,20 @@ def test_an_api_that_does_not_answer_leaves_the_reservation(
     assert again.job(job_id).state is JobState.ACTIVE
     assert again.report(f"/jobs/{job_id}/ack").status == 200
     again.worker._loop.close()
+
+
+@pytest.mark.parametrize("problem", [OSError("no file of certificates"), TimeoutStateError("x")])
+def test_a_heartbeat_that_cannot_be_sent_fails_no_delivery(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, problem: Exception
+) -> None:
+    """Whether urllib3 or the machine says so."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(urllib3, "request", refuse)
+    LateReports("https://api.example.com/ojs/v1").begin("token")
+    assert f"was not extended: {type(problem).__name__}" in caplog.text
 
 
 @pytest.mark.parametrize("status", [401, 302, 500])

@@ -1,0 +1,135 @@
+"""How much of an answer is read, and for how long; the endpoint is a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.json_text import RawJson
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.worker.delivery.answers import MAX_ANSWER_BYTES, DeliveryError, seconds_of
+from ojs_aws.worker.delivery.endpoint import HttpDelivery
+from ojs_aws.worker.reservations import WorkerContext
+from tests.unit.typed_jobs.conftest import stays
+from tests.unit.worker.test_delivery import JOB_ID, Times
+
+if TYPE_CHECKING:
+    import urllib3
+
+PART_BYTES = 65_536
+COLD_S = 15.0
+"""How long the first delivery may take, with a timeout of five seconds."""
+
+
+@dataclass
+class Answer:
+    """An answer that comes in parts.
+
+    :ivar seconds: how long each part takes.
+    """
+
+    parts: list[bytes]
+    times: Times
+    seconds: float = 0.0
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    read: int = 0
+    ends: list[str] = field(default_factory=list)
+
+    def read1(self, _most: int) -> bytes:
+        self.times.now += self.seconds
+        part = self.parts.pop(0) if self.parts else b""
+        self.read += len(part)
+        return part
+
+    def close(self) -> None:
+        self.ends.append("closed")
+
+    def release_conn(self) -> None:
+        self.ends.append("released")
+
+
+def deliver(answer: Answer, ctx: JobContext | None = None, reports: Any = None) -> object:
+    """Deliver a job that gets this answer."""
+
+    class Pools:
+        def request(self, *_: object, **__: Any) -> Answer:
+            return answer
+
+    delivery = HttpDelivery(
+        "https://app.example.com/jobs",
+        signing_keys=lambda: ["key"],
+        timeout_s=5.0,
+        reports=reports,
+        pools=lambda: cast("urllib3.PoolManager", Pools()),
+        monotonic=answer.times.monotonic,
+    )
+    return delivery(ctx or JobContext(Job("email.send", [], id=JOB_ID)))
+
+
+def test_no_more_is_read_of_an_answer_than_is_accepted() -> None:
+    """An endpoint must not fill the memory; what is unread closes the connection."""
+    answer = Answer([b"x" * PART_BYTES] * 64, Times())
+    with pytest.raises(DeliveryError, match="neither status"):
+        deliver(answer)
+    assert answer.read <= MAX_ANSWER_BYTES + PART_BYTES
+    assert answer.ends == ["closed"]
+
+
+@pytest.mark.parametrize("seconds", [COLD_S, COLD_S + 0.001])
+def test_an_answer_counts_up_to_the_end_of_its_time(seconds: float) -> None:
+    """At the very end it is in time. The connection of a late one is closed."""
+    answer = Answer([b" ", b'{"status":"completed","result":7}'], Times(), seconds / 2)
+    if seconds == COLD_S:
+        assert deliver(answer) == 7
+        assert answer.ends == ["released"]
+    else:
+        with pytest.raises(DeliveryError, match="no answer within 15 s"):
+            deliver(answer)
+        assert answer.ends == ["closed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("0", 0), ("", None), ("-1", None), ("²", None), ("٣", None)]
+)
+def test_seconds_of_a_wait_are_digits_of_ascii(text: str, seconds: int | None) -> None:
+    """Others are no number of a header, and some that look like digits cannot be read."""
+    assert seconds_of(text) == seconds
+
+
+class Reports:
+    """Where an endpoint reports; notes which deliveries it has accepted."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+
+    def member(self, token: str) -> RawJson:
+        return RawJson(f'{{"token":"{token}"}}')
+
+    def begin(self, token: str) -> None:
+        self.begun.append(token)
+
+
+@pytest.mark.parametrize("status", [200, 202])
+async def test_a_job_is_handed_over_to_an_endpoint_that_answers_202(status: int) -> None:
+    """Also one that may report later can answer at once."""
+    reports, answer = Reports(), Answer([b'{"status":"completed","result":7}'], Times())
+    answer.status = status
+    job = Job("email.send", [], id=JOB_ID)
+    job["started_at"], job["timeout_ms"] = "2026-01-01T00:00:00Z", 60_000
+    ctx = WorkerContext(job, extend=stays, reservation_id="r")
+    assert deliver(answer, ctx, reports) == (7 if status == 200 else None)
+    assert ctx.is_handed_over is bool(reports.begun) is (status == 202)
+
+
+@pytest.mark.parametrize("status", [200, 202])
+def test_a_job_without_a_token_is_not_handed_over(status: int) -> None:
+    """Another backend may say too little of the attempt: then the answer has to be the outcome."""
+    reports, answer = Reports(), Answer([b"{}"], Times())
+    answer.status = status
+    with pytest.raises(DeliveryError, match="neither status"):
+        deliver(answer, reports=reports)
+    assert reports.begun == []
