@@ -32,9 +32,7 @@ from ojs_aws.worker.delivery.event import NON_RETRYABLE
 from ojs_aws.worker.delivery.request import reservation_of
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.backend import Backend
-
 
 TIMED_OUT: Final = "Task timed out"
 """Is part of Lambda's message of a function whose time was over."""
@@ -275,7 +273,8 @@ class Settler:
                 self._fail(record, finally_failed(record.ended.error, record.config))
             case NotInvoked():
                 self._give_back(record, record.ended.reason)
-        self._pass_on(held)
+        if held is not None:  # others may wait for its slots
+            self.backend.job_messages.pass_on(held, self.backend.clock.now())
 
     def _complete(self, record: InvocationRecord, ended: Completed) -> None:
         try:
@@ -298,8 +297,3 @@ class Settler:
             which=record.which,
             delay_ms=wait_ms(uncounted_attempts(record.job)),
         )
-
-    def _pass_on(self, held: JobRecord | None) -> None:
-        """Wake a worker for jobs that wait for the slots of this one."""
-        if held is not None:
-            self.backend.job_messages.pass_on(held, self.backend.clock.now())

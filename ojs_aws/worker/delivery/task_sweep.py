@@ -89,21 +89,26 @@ class TaskSweep:
     def _keep_or_stop(self, task: Task, job: JobRecord | None) -> None:
         """Extend the reservation of a running task's job, or stop a task whose attempt is over."""
         now = self.backend.clock.now()
-        if job is not None and task.attempt.which.is_running(job) and task.is_overdue(now):
-            job = self._timed_out(task, job)
-        elif job is not None and task.attempt.which.is_running(job):
-            held = job.reservation
-            if held is not None and held.due_at - now > TASK_LEASE_S * 1000 // 2:
+        if job is not None and task.attempt.which.is_running(job):
+            if task.is_overdue(now):
+                job = self._timed_out(task, job)
+            elif self._is_kept(task, job, now):
                 return
-            _, kept = self.backend.workers.heartbeat.extend(
-                None, job.id, TASK_LEASE_S * 1000, which=task.attempt.which, start=job
-            )
-            if kept is not None:
-                return
-            job = self.backend.changer.find(job.id)
+            else:
+                job = self.backend.changer.find(job.id)
         if _is_in_vain(job, now):
             reason = f"The attempt of job {task.attempt.job_id} is over"
             self.tasks.stop(task.cluster, task.arn, reason)
+
+    def _is_kept(self, task: Task, job: JobRecord, now: Instant) -> bool:
+        """Return whether a job stays reserved; its reservation is extended where it ends soon."""
+        held = job.reservation
+        if held is not None and held.due_at - now > TASK_LEASE_S * 1000 // 2:
+            return True
+        _, kept = self.backend.workers.heartbeat.extend(
+            None, job.id, TASK_LEASE_S * 1000, which=task.attempt.which, start=job
+        )
+        return kept is not None
 
     def _timed_out(self, task: Task, job: JobRecord) -> JobRecord | None:
         """Fail the attempt of an overdue task; return None, or the job that has just reported."""

@@ -6,6 +6,7 @@ import pytest
 
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.errors import (
+    InvalidRequestError,
     NotFoundError,
 )
 from ojs_aws.domain.job import JobState
@@ -193,3 +194,24 @@ def test_many_waiting_runs_are_warned_of(world: World, caplog: pytest.LogCapture
     assert "waiting" not in caplog.text
     pass_minutes(world)
     assert "has 3 runs waiting" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("overlap", "sequence", "is_accepted"),
+    [
+        ("enqueue", "k", False),
+        ("enqueue", None, True),
+        ("allow", "k", True),
+        ("skip", "k", True),
+    ],
+)
+def test_runs_are_held_back_by_a_sequence_or_by_enqueue(
+    world: World, overlap: str, sequence: str | None, *, is_accepted: bool
+) -> None:
+    """By both they would be pending for two reasons."""
+    job = {} if sequence is None else {"sequence": sequence}
+    if is_accepted:
+        assert register(world, overlap=overlap, job=job).name == NAME
+    else:
+        with pytest.raises(InvalidRequestError, match="does not go with"):
+            register(world, overlap=overlap, job=job)

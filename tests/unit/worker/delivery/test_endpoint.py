@@ -10,8 +10,14 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.worker.delivery.answers import MAX_ANSWER_BYTES, DeliveryError, seconds_of
-from ojs_aws.worker.delivery.endpoint import HttpDelivery
+from ojs_aws.topology import DELIVERY_START_S
+from ojs_aws.worker.delivery.answers import (
+    MAX_ANSWER_BYTES,
+    DeliveryError,
+    EndpointError,
+    seconds_of,
+)
+from ojs_aws.worker.delivery.endpoint import IDLE_S, HttpDelivery
 from ojs_aws.worker.reservations import WorkerContext
 from tests.unit.typed_jobs.conftest import stays
 from tests.unit.worker.test_delivery import JOB_ID, Times
@@ -29,6 +35,7 @@ class Answer:
     """An answer that comes in parts.
 
     :ivar seconds: how long each part takes.
+    :ivar limits: how long it might take, for each delivery (seconds).
     """
 
     parts: list[bytes]
@@ -37,6 +44,7 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     read: int = 0
+    limits: list[float] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
     def read1(self, _most: int) -> bytes:
@@ -52,14 +60,15 @@ class Answer:
         self.ends.append("released")
 
 
-def deliver(answer: Answer, ctx: JobContext | None = None, reports: Any = None) -> object:
-    """Deliver a job that gets this answer."""
+def delivery_of(answer: Answer, reports: Any = None) -> HttpDelivery:
+    """Return what delivers jobs that get this answer."""
 
     class Pools:
-        def request(self, *_: object, **__: Any) -> Answer:
+        def request(self, *_: object, timeout: urllib3.Timeout, **__: Any) -> Answer:
+            answer.limits.append(float(str(timeout.total)))
             return answer
 
-    delivery = HttpDelivery(
+    return HttpDelivery(
         "https://app.example.com/jobs",
         signing_keys=lambda: ["key"],
         timeout_s=5.0,
@@ -67,7 +76,11 @@ def deliver(answer: Answer, ctx: JobContext | None = None, reports: Any = None) 
         pools=lambda: cast("urllib3.PoolManager", Pools()),
         monotonic=answer.times.monotonic,
     )
-    return delivery(ctx or JobContext(Job("email.send", [], id=JOB_ID)))
+
+
+def deliver(answer: Answer, reports: Any = None) -> object:
+    """Deliver a job that gets this answer."""
+    return delivery_of(answer, reports)(JobContext(Job("email.send", [], id=JOB_ID)))
 
 
 def test_no_more_is_read_of_an_answer_than_is_accepted() -> None:
@@ -90,6 +103,17 @@ def test_an_answer_counts_up_to_the_end_of_its_time(seconds: float) -> None:
         with pytest.raises(DeliveryError, match="no answer within 15 s"):
             deliver(answer)
         assert answer.ends == ["closed"]
+
+
+def test_an_endpoint_that_was_idle_may_have_to_start_again() -> None:
+    """Five minutes after its last answer; before, it has the timeout alone."""
+    answer = Answer([], Times(), status=422)
+    delivery, ctx = delivery_of(answer), JobContext(Job("email.send", [], id=JOB_ID))
+    for idle_s in (0.0, IDLE_S - 1, IDLE_S):
+        answer.times.now += idle_s
+        with pytest.raises(EndpointError):
+            delivery(ctx)
+    assert answer.limits == [COLD_S, COLD_S - DELIVERY_START_S, COLD_S]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +145,7 @@ async def test_a_job_is_handed_over_to_an_endpoint_that_answers_202(status: int)
     job = Job("email.send", [], id=JOB_ID)
     job["started_at"], job["timeout_ms"] = "2026-01-01T00:00:00Z", 60_000
     ctx = WorkerContext(job, extend=stays, reservation_id="r")
-    assert deliver(answer, ctx, reports) == (7 if status == 200 else None)
+    assert delivery_of(answer, reports)(ctx) == (7 if status == 200 else None)
     assert ctx.is_handed_over is bool(reports.begun) is (status == 202)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError
+from ojs_aws.domain.bindings.config import BindingConfig
+from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.topology import TASK_LEASE_S
-from tests.unit.worker.test_bound_tasks import Bench
+from tests.unit.worker.test_bound_tasks import BINDING, Bench
 
 
 @pytest.fixture
@@ -89,6 +91,26 @@ def test_an_end_that_cannot_be_settled_comes_back_alone(
         (level, level == "ERROR")
     ]
     assert bench.job(second).state is JobState.COMPLETED
+
+
+@pytest.mark.parametrize("problem", [NotFoundError("removed"), ConflictError("reported")])
+def test_an_overdue_task_whose_attempt_has_just_ended_fails_no_sweep(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    """Whether the job was removed, or reported on: the task is stopped in time."""
+    bench = Bench(replace(BINDING, config=BindingConfig(timeout_ms=1000)))
+    job_id = bench.push()
+    bench.dispatch()
+    bench.ecs.start(bench.arn)
+    bench.pass_s(1)
+
+    def refuse(*_: object, **__: object) -> None:
+        bench.backend.jobs.cancel(job_id)
+        raise problem
+
+    monkeypatch.setattr(type(bench.settler), "time_out", refuse)
+    assert bench.sweep() == 0
+    assert bench.ecs.tasks[bench.arn]["lastStatus"] == "STOPPED"
 
 
 def test_a_task_that_cannot_be_looked_after_does_not_stop_the_sweep(
