@@ -39,6 +39,7 @@ PATHS: Final[Mapping[str, Workload]] = {
     "HTTP worker, 0.5 KB": Workload(jobs=MILLION, uses_http_workers=True),
     "Lambda worker, 0.5 KB": Workload(jobs=MILLION),
     "Lambda binding, 0.5 KB": Workload(jobs=MILLION, uses_bindings=True),
+    "HTTPS binding, 0.5 KB": Workload(jobs=MILLION, uses_endpoints=True),
     "ECS binding, 0.5 KB": Workload(jobs=MILLION, uses_tasks=True),
     "Lambda worker, 1 KB": Workload(jobs=MILLION, size_bytes=KILOBYTE),
     "Lambda worker, 8 KB": Workload(jobs=MILLION, size_bytes=8 * KILOBYTE),

@@ -93,6 +93,7 @@ ASSUMPTIONS: Final[Sequence[str]] = (
     f"jobs wait {units.LAMBDA_CLAIM_S:g} s for Lambda workers, {units.HTTP_CLAIM_S:g} s for polls",
     f"random tokens deflate {RANDOM_TOKENS:g} to one, ordinary JSON {ORDINARY_JSON:g} to one",
     "HTTP workers fetch one job a request; their own machines come on top",
+    "a delivery to an endpoint has an invocation of its own; busy ones share it among up to ten",
     "tasks are Fargate's on arm64, and report how their jobs ended",
 )
 
@@ -229,6 +230,8 @@ def _workers(w: Workload) -> Iterator[Line]:
         yield from _bindings(w)
     if w.uses_tasks:
         yield from _tasks(w)
+    if w.uses_endpoints:
+        yield Line("bindings, read", w.attempts, "read unit")
 
 
 def _bindings(w: Workload) -> Iterator[Line]:

@@ -72,6 +72,8 @@ class Workload:
     :ivar uses_http_workers: workers poll the API, instead of being invoked by SQS.
     :ivar uses_bindings: a dispatcher hands jobs to functions of any language.
     :ivar uses_tasks: a dispatcher starts an ECS task for each job.
+    :ivar uses_endpoints: a function delivers jobs to endpoints that are registered at the API; the
+        time in which it waits for their answers is that of a handler.
     :ivar task_vcpu: processors of such a task, on Fargate.
     :ivar task_gb: its memory.
     :ivar is_direct: jobs are enqueued with AWS credentials (``Client.direct``), without the API.
@@ -110,6 +112,7 @@ class Workload:
     uses_http_workers: bool = False
     uses_bindings: bool = False
     uses_tasks: bool = False
+    uses_endpoints: bool = False
     task_vcpu: float = 1.0
     task_gb: float = 2.0
     is_direct: bool = False
@@ -140,10 +143,12 @@ class Workload:
         :raises ValueError: a number is negative, a share is above 1, or the compression, the jobs
             of a batch or the shards are below 1; or workers poll and are dispatched to.
         """
-        if self.uses_http_workers and self.uses_bindings:
-            raise ValueError("Jobs are fetched over HTTP or dispatched to bindings, not both.")
-        if self.uses_tasks and (self.uses_http_workers or self.uses_bindings):
-            raise ValueError("Jobs run in tasks, or by other workers, not both.")
+        kinds = (self.uses_http_workers, self.uses_bindings, self.uses_tasks, self.uses_endpoints)
+        if sum(kinds) > 1:
+            raise ValueError(
+                "Jobs are fetched over HTTP, or their queues are bound to functions, tasks or "
+                "endpoints: they are run by one of these."
+            )
         shares = (self.unique, self.steps, self.limited, self.batched, self.scheduled)
         numbers = (self.jobs, self.rate or 0.0, self.size_bytes, self.failure_rate, self.queues)
         more = (self.job_ms, self.retention_days, self.heartbeats, self.empty_polls)

@@ -35,6 +35,9 @@ _OPTIONS: Final = {
         "--bindings", help="Lambda functions of any language run the jobs, bound to their queues."
     ),
     "uses_tasks": typer.Option("--tasks", help="Each job runs in an ECS task on Fargate."),
+    "uses_endpoints": typer.Option(
+        "--endpoints", help="A function delivers the jobs to endpoints, bound to their queues."
+    ),
     "task_vcpu": typer.Option(min=0, help="Processors of such a task."),
     "task_gb": typer.Option(min=0, help="Memory of such a task, in GB."),
     "is_direct": typer.Option(
@@ -44,7 +47,7 @@ _OPTIONS: Final = {
     "heartbeats": typer.Option(min=0, help="Heartbeats over HTTP for each job."),
     "queues": typer.Option(min=1, help="Number of queues."),
     "job_ms": typer.Option(
-        min=0, help="Duration of a handler in Lambda or a task, in milliseconds."
+        min=0, help="Duration of a handler in Lambda, an endpoint or a task, in milliseconds."
     ),
     "worker_mb": typer.Option(min=128, help="Memory of the worker function."),
     "retention_days": typer.Option(min=0, help="How long ended jobs are kept, in days."),

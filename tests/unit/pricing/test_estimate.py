@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -41,10 +42,15 @@ def test_numbers_that_no_workload_has_are_refused(wrong: dict[str, float]) -> No
         Workload(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("other", ["uses_http_workers", "uses_bindings"])
-def test_jobs_that_run_in_tasks_have_no_other_workers(other: str) -> None:
-    with pytest.raises(ValueError, match="tasks, or by other workers"):
-        Workload(uses_tasks=True, **{other: True})
+KINDS = ("uses_http_workers", "uses_bindings", "uses_tasks", "uses_endpoints")
+
+
+@pytest.mark.parametrize(("one", "other"), [*itertools.combinations(KINDS, 2)])
+def test_the_jobs_of_a_workload_are_run_in_one_way(one: str, other: str) -> None:
+    """The workers of a queue are of one kind here."""
+    assert getattr(Workload(**{one: True}), one)
+    with pytest.raises(ValueError, match="by one of these"):
+        Workload(**{one: True, other: True})
 
 
 @pytest.mark.parametrize(
@@ -274,10 +280,14 @@ def test_a_binding_costs_at_most_two_dollars_a_million_more_when_busy() -> None:
     )
 
 
-def test_jobs_are_fetched_or_dispatched_and_not_both() -> None:
-    """The workers of a queue are of one kind here."""
-    with pytest.raises(ValueError, match="not both"):
-        Workload(uses_bindings=True, uses_http_workers=True)
+def test_an_endpoint_costs_a_read_of_its_binding_more_than_a_worker() -> None:
+    """``tests/unit/worker/delivery/test_bound_endpoints.py`` counts it; the wait is a handler's."""
+    worker = Workload(rate=50, failure_rate=0.5)
+    bound = replace(worker, uses_endpoints=True)
+    assert million(bound) - million(worker) == pytest.approx(1.5e6 * PRICES["read unit"])
+    assert standing(bound) == pytest.approx(standing(worker))
+    waiting = million(replace(bound, job_ms=1000, worker_mb=256)) - million(bound)
+    assert waiting == pytest.approx(1.5e6 * 0.25 * PRICES["Lambda GB-second"])
 
 
 def test_the_page_says_what_a_synchronous_binding_would_save() -> None:

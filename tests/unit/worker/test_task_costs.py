@@ -94,14 +94,6 @@ def test_a_job_in_a_task_makes_two_requests() -> None:
     assert million(TASK) > million(Workload(rate=50, uses_bindings=True))
 
 
-def test_jobs_run_in_tasks_or_by_others() -> None:
-    """The workers of a queue are of one kind here."""
-    with pytest.raises(ValueError, match="not both"):
-        Workload(uses_tasks=True, uses_bindings=True)
-    with pytest.raises(ValueError, match="not both"):
-        Workload(uses_tasks=True, uses_http_workers=True)
-
-
 def test_a_task_is_not_smaller_than_nothing() -> None:
     """Nothing at all leaves Fargate out."""
     assert Workload(uses_tasks=True, task_vcpu=0, task_gb=0).uses_tasks

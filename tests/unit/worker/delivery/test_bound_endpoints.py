@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.queues.bindings import Bindings
-from ojs_aws.topology import DELIVERY
+from ojs_aws.topology import DELIVERY, SIGNING_SECRET
 from ojs_aws.worker.delivery import delivery_worker
 from ojs_aws.worker.delivery.bound_endpoints import BoundEndpoints
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
@@ -245,6 +245,27 @@ def test_the_bindings_are_read_once_a_second(bound: Bound) -> None:
     bound.pass_s(0.001)
     bound.ended()
     assert reads == ["default"] * 2
+
+
+def test_a_bound_job_costs_one_read_more_than_one_of_any_worker(
+    bound: Bound, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the estimate of costs says; what registers the binding is made before."""
+    monkeypatch.setenv(SIGNING_SECRET, "key")
+    plain = Bench()
+    plain.worker.deliver(endpoint.url, types=["*"])
+    bound.bindings.put("default", "shop", ["email.*"], SHOP)
+    made = []
+    for bench in (plain, bound):
+        job_id = bench.push("email.send")
+        calls = bench.world.aws.calls.made
+        calls.clear()
+        bench.invoke()
+        assert bench.job(job_id).state is JobState.COMPLETED
+        made.append(calls.copy())
+    before, after = made
+    assert after - before == {"GetItem": 1}
+    assert before - after == {}
 
 
 def described(**changed: Any) -> dict[str, str]:
