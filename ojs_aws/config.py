@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from ojs_aws.environment import boolean, integer, names, scopes_by_arn, seconds_by_name
+from ojs_aws.environment import boolean, integer, names, numbers_by_name, scopes_by_arn
+
+MAX_LINES: Final = 64
+"""The most lines of a queue."""
 
 MAX_BATCH_JOBS: Final = 10_000
 """The largest batch that the settings can allow."""
@@ -82,6 +85,12 @@ class Settings:
         integer(1, 100_000),
         "Most queues that may be created on their first use; the sweep reads each of them.",
     )
+    wide_queues: tuple[tuple[str, int], ...] = _setting(
+        (),
+        numbers_by_name(2, MAX_LINES, "lines"),
+        "Queues whose jobs may be spread over several lines, and how many: `mail=16`; a queue's "
+        "setting `ordering_shards` spreads them (docs/wide-queues.md).",
+    )
     max_envelope_bytes: int = _setting(
         1_048_576, integer(1024, 4_194_304), "Largest job envelope accepted, in bytes of JSON."
     )
@@ -119,7 +128,7 @@ class Settings:
     )
     queue_visibility_timeouts_s: tuple[tuple[str, int], ...] = _setting(
         (),
-        seconds_by_name(1, 43_200),
+        numbers_by_name(1, 43_200),
         "Reservation length of single queues: `media=7200,email=60`.",
     )
     queue_settings_age_ms: int = _setting(

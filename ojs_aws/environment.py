@@ -46,14 +46,16 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def seconds_by_name(least: int, most: int) -> Callable[[str], tuple[tuple[str, int], ...]]:
-    """Return a function that reads ``name=seconds`` pairs, separated by commas."""
+def numbers_by_name(
+    least: int, most: int, what: str = "seconds"
+) -> Callable[[str], tuple[tuple[str, int], ...]]:
+    """Return a function that reads ``name=seconds`` pairs, or others, separated by commas."""
     number = integer(least, most)
 
     def parse(text: str) -> tuple[tuple[str, int], ...]:
         pairs = [entry.partition("=") for entry in names(text)]
         if not all(name.strip() and mark for name, mark, _ in pairs):
-            raise ValueError("expected name=seconds, separated by commas")
+            raise ValueError(f"expected name={what}, separated by commas")
         return tuple((name.strip(), number(value)) for name, _, value in pairs)
 
     return parse

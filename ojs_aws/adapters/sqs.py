@@ -36,6 +36,8 @@ def encode_message(message: Message) -> str:
         body["to"] = message.timeout_ms
     if message.visibility_timeout_ms is not None:
         body["vt"] = message.visibility_timeout_ms
+    if message.shard:
+        body["s"] = message.shard
     return json.dumps(body, separators=(",", ":"))
 
 
@@ -54,6 +56,7 @@ def decode_message(body: str) -> Message:
             str(fields.get("k", "")),
             None if timeout is None else int(timeout),
             None if visibility is None else int(visibility),
+            int(fields.get("s", 0)),
         )
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise UnreadableMessageError(f"unreadable message: {problem}") from problem

@@ -111,6 +111,11 @@ def job_store(settings: Settings, clients: AwsClients, parallel: Parallel = IN_O
         return settings.discarded_retention_s if is_discarded else settings.completed_retention_s
 
     writes = JobWrites(clients.dynamodb, settings.table, write_token)
+    if settings.wide_queues:
+        from ojs_aws.adapters.dynamodb.jobs.wide_store import WideJobStore
+
+        lines = dict(settings.wide_queues)
+        return WideJobStore(clients.dynamodb, settings.table, blobs, retention, writes, lines)
     return JobStore(clients.dynamodb, settings.table, blobs, retention, writes)
 
 
@@ -239,6 +244,7 @@ def build_stores(
         unique=made.unique,
         sequences=made.sequences,
         fair_keys=made.fair_keys,
+        line_marks=made.line_marks,
         workflows=made.workflows,
         limits=made.limits,
         client_buckets=made.client_buckets,

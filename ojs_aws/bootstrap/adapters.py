@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
+    from ojs_aws.adapters.dynamodb.queues.line_marks import LineMarks
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
     from ojs_aws.adapters.dynamodb.schemas import Schemas
@@ -197,6 +198,13 @@ class Adapters:
 
         return FairKeys(self.store.client, self.store.table)
 
+    def line_marks(self) -> LineMarks:
+        """Return what copies the marks of wide queues into their lines."""
+        from ojs_aws.adapters.dynamodb.queues.line_marks import LineMarks
+
+        lines = dict(self.settings.wide_queues)
+        return LineMarks(self.store.client, self.store.table, lines)
+
     def sequences(self) -> Sequences:
         """Return the store of sequences."""
         from ojs_aws.adapters.dynamodb.sequences import Sequences
@@ -265,7 +273,7 @@ class Adapters:
         """Return the counters of bounded queues."""
         from ojs_aws.adapters.dynamodb.queues.depths import Depths
 
-        return Depths(self.aws.dynamodb, self.settings.table)
+        return Depths(self.aws.dynamodb, self.settings.table, dict(self.settings.wide_queues))
 
     def tallies(self) -> Tallies:
         """Return the counters of what queues did."""

@@ -188,6 +188,7 @@ class JobRecord(CheckedAttributes):
     :ivar checkpoint: the latest one, until the job is over; ``checkpoints`` counts those saved.
     :ivar uncounted_attempts: attempts that were given back, and do not count (decision 55).
     :ivar changed_by: who made which version by hand, the latest of them (see ``actor.py``).
+    :ivar shard: the line of its queue that it stands in, for life; 0 for the first.
     """
 
     state: JobState
@@ -225,6 +226,7 @@ class JobRecord(CheckedAttributes):
     is_message_left: bool = False
     is_listing_left: bool = False
     changed_by: str = ""
+    shard: int = 0
     token: str = field(default="", compare=False)
 
     def next_version(self, **changes: Any) -> JobRecord:

@@ -38,13 +38,13 @@ def explain(run: Run, outcome: Outcome, console: Console) -> None:
     console.print(f"{len(short.actions)} actions: {found.problem}", markup=False)
     console.print("again: python -m tests.simulation", markup=False, end=" ")
     console.print(
-        f"--run {run.name} --only '{text_of(short.actions)}'", markup=False, soft_wrap=True
+        f"--lines {run.profile.lines} --run {run.name} --only '{text_of(short.actions)}'", markup=False, soft_wrap=True
     )
 
 
-def search(seed: int, steps: int, actions: int, console: Console) -> int:
+def search(seed: int, steps: int, actions: int, lines: int, console: Console) -> int:
     """Runs until so many calls were made; 1 when a promise was broken."""
-    began, searching = time.monotonic(), Search(seed, actions)
+    began, searching = time.monotonic(), Search(seed, actions, lines)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("simulating", total=steps)
@@ -64,9 +64,9 @@ def search(seed: int, steps: int, actions: int, console: Console) -> int:
     return 1 if searching.failed else 0
 
 
-def again(name: str, only: str, actions: int, console: Console) -> int:
+def again(name: str, only: str, actions: int, lines: int, console: Console) -> int:
     """One run once more, call by call; 1 when a promise was broken."""
-    run = drawn(name, actions)
+    run = drawn(name, actions, lines)
     if only:
         run = Run(name, run.profile, read(only))
     outcome = play(run, is_traced=True)
@@ -86,11 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--run", default="", help="play this one run, as '1/27', and print each call"
     )
     parser.add_argument("--only", default="", help="of that run, these actions alone")
+    parser.add_argument("--lines", type=int, default=1, help="lines of both queues; 1: not wide")
     given = parser.parse_args(arguments)
     console = Console()
     if given.run:
-        return again(given.run, given.only, given.actions, console)
-    return search(given.seed, given.steps, given.actions, console)
+        return again(given.run, given.only, given.actions, given.lines, console)
+    return search(given.seed, given.steps, given.actions, given.lines, console)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ class FaultProfile:
     :ivar leaves_messages: processes whose ACK leaves its message to the stream's consumer: none,
         some of them (an upgrade is under way) or all.
     :ivar lists_late: the same for processes whose ACK leaves it to that consumer to list the job.
+    :ivar lines: of both queues; 1: they are not wide.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -49,6 +50,7 @@ class FaultProfile:
     bound: int = 0
     leaves_messages: float = 0.0
     lists_late: float = 0.0
+    lines: int = 1
     skew_ms: int = 0
 
     def healed(self) -> FaultProfile:
@@ -60,6 +62,7 @@ class FaultProfile:
             bound=self.bound,
             leaves_messages=self.leaves_messages,
             lists_late=self.lists_late,
+            lines=self.lines,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tests.simulation.fault_profile import FaultProfile, draw
@@ -98,14 +98,22 @@ class Outcome:
     trace: tuple[str, ...] = ()
 
 
-def drawn(seed: str, count: int = ACTIONS) -> Run:
-    """The run of a seed; each does some things more, and others less, than the average."""
+def drawn(seed: str, count: int = ACTIONS, lines: int = 1) -> Run:
+    """The run of a seed; each does some things more, and others less, than the average.
+
+    :param lines: of wide queues, which operators spread over more lines and fewer.
+    """
     chance = random.Random(seed)
-    profile = draw(chance)
+    profile = replace(draw(chance), lines=lines)
     weights = {kind: weight * chance.choice((0.2, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
     if chance.random() < TASKS_ALONE:
         weights |= {kind: weights[kind] / 10 for kind in ("fetch", "lambda", "dispatch")}
+    if lines > 1:
+        weights["settings"] *= 6
+        weights["fair"] = 0  # a wide queue takes no fairness keys
     kinds = chance.choices([*weights], [*weights.values()], k=count)
+    if lines > 1:
+        kinds = ["settings", *["resume"] * 9] * 4 + kinds
     return Run(seed, profile, tuple(Action(kind, chance.getrandbits(32)) for kind in kinds))
 
 
@@ -161,6 +169,7 @@ class Search:
 
     seed: int = 1
     actions: int = ACTIONS
+    lines: int = 1
     steps: int = 0
     runs: int = 0
     failed: list[tuple[Run, Outcome]] = field(default_factory=list)
@@ -168,7 +177,7 @@ class Search:
     def go(self, most_steps: int) -> Iterator[int]:
         """Yields the steps so far after each run; ends with the first failure."""
         while self.steps < most_steps and not self.failed:
-            run = drawn(f"{self.seed}/{self.runs}", self.actions)
+            run = drawn(f"{self.seed}/{self.runs}", self.actions, self.lines)
             outcome = play(run)
             self.runs += 1
             self.steps += outcome.steps

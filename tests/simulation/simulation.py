@@ -159,6 +159,9 @@ class Simulation:
         )
         # Lambda workers have declared queues; a poller's queue may be made on its first use.
         settings = replace(SETTINGS, queues=QUEUES if profile.heals_by_messages else QUEUES[:1])
+        if profile.lines > 1:
+            wide = tuple((queue, profile.lines) for queue in QUEUES)
+            settings = replace(settings, wide_queues=wide)
         hooks = QueueHooks(
             chance=lambda: self.chance,
             profile=lambda: self.profile,

@@ -35,6 +35,22 @@ def test_every_promise_is_kept_in_seeded_runs(seed: int, calls: int) -> None:
     assert searching.runs > calls / 4_000
 
 
+@pytest.mark.parametrize(
+    ("lines", "calls"),
+    [
+        pytest.param(4, 3_000, id="4"),
+        pytest.param(4, 20_000, id="4 for long", marks=pytest.mark.slow),
+        pytest.param(16, 20_000, id="16", marks=pytest.mark.slow),
+    ],
+)
+def test_every_promise_is_kept_by_wide_queues(lines: int, calls: int) -> None:
+    """While operators spread the jobs over more lines and over fewer."""
+    searching = Search(11, lines=lines)
+    for _ in searching.go(calls):
+        pass
+    assert [outcome.problem for _, outcome in searching.failed] == []
+
+
 def test_a_run_repeats_exactly() -> None:
     """Or a failing seed would be worth nothing."""
     one, two = (play(drawn("7/7", 120), is_traced=True) for _ in range(2))

@@ -45,6 +45,7 @@ QUESTIONS: Final = {
     "pause a queue": "queues-pause",
     "run urgent jobs first": "priority",
     "run jobs of one order one after another": "sequences",
+    "more than 500 jobs a second in one queue": "wide-queues",
     "one customer floods the queue and others starve": "fairness",
     "add a parameter to a job in production": "job-versions",
     "migrate from celery": "migrating-from-celery",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.jobs.ready_keys import READY_BASE
+from ojs_aws.domain.queues.lines import line_of
 from ojs_aws.topology import JOB_SORT_KEY, STATE_ATTRIBUTE
 
 PK: Final = "pk"
@@ -82,6 +83,8 @@ FAIRNESS: Final = "fs"
 """Whose share of a fair queue it uses, in a map of its own."""
 SEQUENCE: Final = "sq"
 """Its place among jobs that run one after another, in a map of its own."""
+SHARD: Final = "sh"
+"""The line of its queue that it stands in, where that is not the first."""
 
 HOLDER: Final = "j"
 """On the lock of a uniqueness key: the job that holds it."""
@@ -119,6 +122,7 @@ COUNTS: Final = {
     PRIORITY: "priority",
     UNCOUNTED: "uncounted_attempts",
     CHECKPOINTS: "checkpoints",
+    SHARD: "shard",
 }
 """Numbers of a job record that are stored where they are not 0."""
 
@@ -191,9 +195,9 @@ def blob_sk(digest: str) -> str:
     return f"{BLOB}{digest}"
 
 
-def list_key(queue: str, name: str) -> str:
-    """Return the partition of the index that holds one list of a queue."""
-    return f"{queue}|{name}"
+def list_key(queue: str, name: str, shard: int = 0) -> str:
+    """Return the partition of the index that holds one list of a queue, or of one of its lines."""
+    return f"{line_of(queue, shard)}|{name}" if shard else f"{queue}|{name}"
 
 
 def instant_key(milliseconds: int) -> str:

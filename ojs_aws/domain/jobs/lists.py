@@ -45,6 +45,7 @@ class ListedJob:
         began to wait, so that nobody but the sweep sends its message.
     :ivar priority: of a waiting job, if its row has it.
     :ivar shared: where it is listed together with other jobs; None for a row of its own.
+    :ivar shard: of a ready or waiting job: the line of its queue.
     """
 
     id: str
@@ -57,6 +58,7 @@ class ListedJob:
     is_far: bool = False
     priority: int | None = None
     shared: SharedRow | None = None
+    shard: int = 0
 
     @property
     def due(self) -> Instant:
@@ -71,6 +73,7 @@ class Head:
     :ivar limit: the policy that limits the whole queue, as JSON text; empty for none.
     :ivar visibility_timeout_ms: reservation length that the queue's settings name, if they do.
     :ivar is_fair: whether its jobs stand by virtual starts, so that due ones need a place first.
+    :ivar is_uneven: whether the lines of a wide queue do not all say the same of it.
     """
 
     jobs: tuple[ListedJob, ...]
@@ -78,6 +81,7 @@ class Head:
     limit: str = ""
     visibility_timeout_ms: int | None = None
     is_fair: bool = False
+    is_uneven: bool = False
 
 
 @dataclass(frozen=True, slots=True)

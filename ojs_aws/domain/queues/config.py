@@ -40,6 +40,7 @@ class QueueConfig:
     :ivar allowed_job_types: patterns of the types that may be enqueued; empty for all.
     :ivar fair_by: what the fairness keys of its jobs are made of; empty for the keys that jobs
         bring, None where the queue is not fair.
+    :ivar shards: how many lines its new jobs are spread over.
     """
 
     max_size: int | None = None
@@ -50,6 +51,7 @@ class QueueConfig:
     retention: Retention = NO_RETENTION
     allowed_job_types: tuple[str, ...] = ()
     fair_by: str | None = None
+    shards: int = 1
 
     def allows(self, job_type: str) -> bool:
         """Return whether jobs of a type may be enqueued."""
@@ -80,6 +82,7 @@ def read_config(members: Mapping[str, JsonValue]) -> QueueConfig:
         ),
         allowed_job_types=() if patterns == ("*",) else patterns,
         fair_by=str(fair.get("by", "")) if isinstance(fair, dict) else None,
+        shards=_number(members, "ordering_shards") or 1,
     )
 
 

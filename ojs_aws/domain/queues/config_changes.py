@@ -13,6 +13,11 @@ from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS
 
 MAX_CONFIG_BYTES: Final = 8192
 
+SHARDS: Final = "ordering_shards"
+
+NOT_WIDE: Final = ("concurrency", "rate_limit", "fairness")
+"""Settings that concern all jobs of a queue as one line."""
+
 _NAMES: Final = sorted(name for name, row in SETTINGS.items() if row.check is not None)
 
 
@@ -44,7 +49,7 @@ def changed_members(members: Mapping[str, JsonValue], patch: JsonValue) -> Membe
 
 
 def check_policy(members: Mapping[str, JsonValue]) -> None:
-    """Refuse a default policy that makes queues fair: FETCH looks at each queue's own setting.
+    """Refuse a default policy that makes queues fair or wide: these are settings of one queue.
 
     :raises UnsupportedError: it does.
     """
@@ -54,6 +59,45 @@ def check_policy(members: Mapping[str, JsonValue]) -> None:
             details={"field": "fairness"},
             hint="Set it for each queue, or let the jobs name fairness keys.",
         )
+    if SHARDS in members:
+        raise UnsupportedError(
+            f"'{SHARDS}' is a setting of one queue: the default policy cannot have it.",
+            details={"field": SHARDS},
+            hint="Set it for each wide queue (OJS_WIDE_QUEUES).",
+        )
+
+
+def check_wide(
+    queue: str, before: Mapping[str, JsonValue], after: Mapping[str, JsonValue], lines: int
+) -> None:
+    """Refuse more shards than a queue has lines, and settings that do not go with several.
+
+    :param lines: how many lines the deployment declares.
+    :raises UnsupportedError: the change asks for it.
+    """
+    shards = read_config(after).shards
+    if shards > lines:
+        raise UnsupportedError(
+            f"'{SHARDS}' can be at most {lines} here, not {shards}: the deployment has no more "
+            f"lines for queue '{queue}'.",
+            details={"field": SHARDS, "expected": f"1 to {lines}", "received": str(shards)},
+            hint=f"Deploy with OJS_WIDE_QUEUES={queue}={shards}, upgrade all workers, and set it.",
+        )
+    if lines == 1:
+        return
+    for name in NOT_WIDE:
+        if name in after and (shards > 1 or name not in before):
+            raise not_wide(queue, name)
+
+
+def not_wide(queue: str, name: str) -> UnsupportedError:
+    """Return the error of what a wide queue cannot have."""
+    return UnsupportedError(
+        f"'{name}' does not go with the lines of the wide queue '{queue}'.",
+        details={"field": name, "queue": queue, "conflicts_with": SHARDS},
+        hint="Use a queue that is not wide (OJS_WIDE_QUEUES) for these jobs. Limits of jobs, job "
+        "types and tenants work on wide queues, too.",
+    )
 
 
 def check_deletion(body: Mapping[str, JsonValue]) -> None:

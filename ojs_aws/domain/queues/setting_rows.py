@@ -146,16 +146,10 @@ def _anybody(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
     )
 
 
-def _one_shard(_: SettingRow, value: JsonValue, field: str) -> JsonValue:
-    if value == 1 and not isinstance(value, bool):
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise invalid(field, "1", value)
-    raise UnsupportedError(
-        f"'{field}' can be 1 only, not {value}: the order of a queue is strict.",
-        details={"field": field, "expected": "1", "received": str(value)},
-        hint="For more than 500 jobs a second use several queues; a worker can serve all of them.",
-    )
+def _shards(row: SettingRow, value: JsonValue, field: str) -> JsonValue:
+    if isinstance(value, bool) or not isinstance(value, int) or not row.has(value):
+        raise invalid(field, f"a whole number from {row.least} to {row.most}", value)
+    return None if value == 1 else value
 
 
 def _no_target(_: SettingRow, __: JsonValue, field: str) -> JsonValue:
@@ -196,7 +190,14 @@ _ROWS: Final = (
         default="reject",
         in_backpressure="strategy",
     ),
-    SettingRow("ordering_shards", _one_shard, only=1, default=1),
+    SettingRow(
+        "ordering_shards",
+        _shards,
+        "over how many lines new jobs are spread, where the queue is [wide](wide-queues.md)",
+        least=1,
+        most=64,
+        default=1,
+    ),
     SettingRow(
         "warning_threshold",
         _share,

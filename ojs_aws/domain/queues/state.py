@@ -141,12 +141,14 @@ class Message:
     """Says that one job of this queue may run, probably this one.
 
     :ivar sort_key: the job's place in the ready list, empty when it was not ready yet.
+    :ivar shard: the line of its queue that the job stands in.
     """
 
     job_id: str
     sort_key: str = ""
     timeout_ms: int | None = None
     visibility_timeout_ms: int | None = None
+    shard: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
+    from ojs_aws.adapters.dynamodb.queues.line_marks import LineMarks
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
@@ -92,6 +93,7 @@ class Stores:
     api_keys: Callable[[], ApiKeys]
     pressures: Callable[[], Pressures]
     fair_keys: Callable[[], FairKeys]
+    line_marks: Callable[[], LineMarks]
     clock: Clock
     ids: IdGenerator
     new_reservation_id: Callable[[], str]
@@ -133,6 +135,7 @@ class Foundation:
             stores.store, stores.clock, self._missing, self._resume, lambda: self.fair_places
         )
         self.job_messages = JobMessages(stores.messages, stores.queues)
+        self.lines = dict(settings.wide_queues)
         self.default_timeout_ms = settings.default_timeout_s * 1000
         self.visibility = VisibilityTimeouts(
             settings.default_visibility_timeout_s * 1000,

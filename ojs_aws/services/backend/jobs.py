@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.ack import Ack
     from ojs_aws.services.jobs.fail import Fail
     from ojs_aws.services.jobs.fetch.service import Fetch
+    from ojs_aws.services.jobs.fetch.wide_queue import WideQueues
     from ojs_aws.services.jobs.new_jobs import NewJobs
     from ojs_aws.services.jobs.one_job import Info, JobChanges
     from ojs_aws.services.jobs.push import Push
@@ -78,6 +79,7 @@ class JobServices:
             default_timeout_ms=shared.default_timeout_ms,
             schemas=lambda: self._schemas.validation,
             settings=self._queues.push_settings,
+            lines=shared.lines,
             tenants=lambda: self._queues.tenant_settings,
             is_internal=is_internal,
             needs_tenant=settings.require_tenant and not is_internal,
@@ -136,7 +138,17 @@ class JobServices:
             limits=stores.limits,
             limited_types=LimitedTypes(stores.limits, shared.clock),
             new_reservation_id=stores.new_reservation_id,
+            wide=self._wide(),
         )
+
+    def _wide(self) -> WideQueues | None:
+        """Return what chooses the lines of wide queues; None where there are none."""
+        lines, stores = self._shared.lines, self._shared.stores
+        if not lines:
+            return None
+        from ojs_aws.services.jobs.fetch.wide_queue import WideQueues
+
+        return WideQueues(lines, stores.store, stores.clock, stores.parallel)
 
     @cached_property
     def ack(self) -> Ack:

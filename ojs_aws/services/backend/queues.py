@@ -42,6 +42,8 @@ class QueueServices:
             clock=stores.clock,
             declared=frozenset(settings.queues),
             allow_undeclared=settings.allow_undeclared_queues,
+            lines=self._shared.lines,
+            marks=stores.line_marks,
         )
 
     @cached_property

@@ -40,7 +40,9 @@ class UpkeepServices:
         messages = shared.job_messages
         types = LimitedTypes(stores.limits, shared.clock)
         cover = MessageResend(stores.store, stores.messages, stores.queues, messages, types)
-        queue = QueueSweep(stores.queues, shared.changer, messages, cover)
+        queue = QueueSweep(
+            stores.queues, shared.changer, messages, cover, self._queues.service.copy_marks
+        )
         return Sweep(
             queue,
             stores.queues,

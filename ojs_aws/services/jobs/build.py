@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -75,6 +75,7 @@ class JobBuilder:
     :ivar tenants: what was set for tenants; asked for with the first job whose tenant may have it.
     :ivar is_internal: of what was accepted before, such as a workflow's steps: no queue refuses it.
     :ivar needs_tenant: whether jobs without a tenant are refused.
+    :ivar lines: how many lines each wide queue may have jobs in.
     """
 
     clock: Clock
@@ -87,6 +88,7 @@ class JobBuilder:
     tenants: Callable[[], TenantSettingsCache]
     is_internal: bool = False
     needs_tenant: bool = False
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     def for_many(self) -> JobBuilder:
         """Return a copy for one request with many jobs, which reads each queue's settings once."""
@@ -148,7 +150,10 @@ class JobBuilder:
         config = settings.config
         envelope = _with_defaults(envelope, config)
         if envelope.fairness is not None or config.fair_by is not None:
-            envelope = self._with_share(job, envelope, settings)
+            if config.fair_by is None and envelope.queue in self.lines:
+                envelope = self._without_share(envelope)
+            else:
+                envelope = self._with_share(job, envelope, settings)
         return self._new(envelope, document, state, now, _unique_key(job, envelope), config)
 
     def _with_share(self, job: Job, envelope: Envelope, settings: PushSettings) -> Envelope:
@@ -159,6 +164,25 @@ class JobBuilder:
         is_weighed = settings.has_tenants and bool(tenant) and (own is None or own.weight is None)
         weight = self.tenants().of(tenant).fairness_weight if is_weighed else None
         return replace(envelope, fairness=share_of(job, own, by, tenant, weight))
+
+    def _without_share(self, envelope: Envelope) -> Envelope:
+        """Refuse a fairness key in a wide queue; what was accepted before goes without its share.
+
+        :raises UnsupportedError: the queue is wide.
+        """
+        if self.is_internal:
+            return replace(envelope, fairness=None)
+        from ojs_aws.domain.queues.config_changes import not_wide
+
+        raise not_wide(envelope.queue, "fairness")
+
+    def _shard(self, envelope: Envelope, shards: int) -> int:
+        """Return the line of a new job: by its sequence if it is part of one, else by its id."""
+        from ojs_aws.domain.queues.lines import shard_of  # few queues are wide
+
+        place = envelope.sequence
+        name = envelope.id if place is None else f"{envelope.tenant}/{place.key}"
+        return shard_of(name, min(shards, self.lines.get(envelope.queue, 1)))
 
     def _new(
         self,
@@ -181,6 +205,7 @@ class JobBuilder:
             enqueued_at=now if state is JobState.AVAILABLE else None,
             unique_key=unique_key,
             kept=config.retention,
+            shard=0 if config.shards == 1 else self._shard(envelope, config.shards),
         )
 
 

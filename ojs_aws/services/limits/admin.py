@@ -24,6 +24,7 @@ from ojs_aws.domain.limits.policies import (
     read_override,
 )
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
+from ojs_aws.domain.queues.config_changes import not_wide
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.seen import SeenLimits, is_seen
@@ -129,6 +130,8 @@ class LimitAdmin:
             )
         if scope is not None and scope.type:
             self.check_room(scope, now)
+        elif scope is not None and scope.queue in self.queues.lines:
+            raise not_wide(scope.queue, "rate_limit")
         self.limits.override(key, scope, override.text(), override.until, now)
         counted = self.get(key)
         self.wake(counted.bucket, scope)

@@ -26,7 +26,13 @@ from ojs_aws.domain.queues.config import (
     limit_members,
     limit_of,
 )
-from ojs_aws.domain.queues.config_changes import changed_members, check_deletion, check_policy
+from ojs_aws.domain.queues.config_changes import (
+    SHARDS,
+    changed_members,
+    check_deletion,
+    check_policy,
+    check_wide,
+)
 from ojs_aws.domain.queues.state import LimitChange, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
@@ -123,6 +129,9 @@ class QueueConfigAdmin:
             after = changed_members(own, patch)
             limit = self._limit_after(name, after)
             if not is_policy:
+                check_wide(name, own, after, self.queues.lines.get(name, 1))
+                if own.get(SHARDS) != after.get(SHARDS):
+                    self.queues.copy_marks(name)  # before the first job of a further line
                 self.queues.registry.note(name, self.clock.now())
             is_back = before.state is QueueState.DELETED
             state = QueueState.ACTIVE if is_back else before.state
@@ -281,6 +290,7 @@ class QueueConfigAdmin:
         )
         self.store.save(before, after, limit)
         if not is_policy:
+            self.queues.copy_marks(before.queue)
             self.bounding(before.queue, push_settings_of(default, after).config.max_size)
 
     def _check_empty(self, name: str) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.actor import Actor, stored_actor
@@ -31,6 +31,7 @@ from ojs_aws.services.stored_jobs.messages import (
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.queues.line_marks import LineMarks
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.sqs import MessageQueue
 
@@ -59,6 +60,8 @@ class Queues:
 
     :ivar declared: names of the queues that exist from the beginning.
     :ivar allow_undeclared: whether a queue may come to be at its first use.
+    :ivar lines: how many lines each wide queue may have jobs in.
+    :ivar marks: lets all lines of a queue say the same of it; None where no queue is wide.
     """
 
     registry: QueueRegistry
@@ -69,6 +72,8 @@ class Queues:
     clock: Clock
     declared: frozenset[str]
     allow_undeclared: bool
+    lines: Mapping[str, int] = field(default_factory=dict)
+    marks: Callable[[], LineMarks] | None = None
 
     def list(self) -> list[QueueInfo]:
         """Return every queue that is declared or was used, by name."""
@@ -99,9 +104,15 @@ class Queues:
         running = self._running(name)
         now = self.clock.now()
         info = self.registry.pause(name, running, now, stored_actor(by, now))
+        self.copy_marks(name)
         if running:
             self._switch_off(name, running)
         return info
+
+    def copy_marks(self, name: str) -> None:
+        """Let each line of a wide queue say what the first one says of it; no call for others."""
+        if name in self.lines and self.marks is not None:
+            self.marks().copy(name)
 
     def check(self, name: str) -> None:
         """Refuse a name that no queue can have.
@@ -125,6 +136,7 @@ class Queues:
         """
         now = self.clock.now()
         before = self.registry.resume(check_queue(name), stored_actor(by, now))
+        self.copy_marks(name)
         if before is None:
             if name not in self.declared:
                 raise _unknown(name)

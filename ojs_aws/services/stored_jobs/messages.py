@@ -46,13 +46,17 @@ def message_of(job: JobRecord) -> Message:
     """Return the message that lets a job run; it names the sort key if the job has one."""
     is_ready = job.state is JobState.AVAILABLE
     return Message(
-        job.id, job.ready_key if is_ready else "", job.timeout_ms, job.visibility_timeout_ms
+        job.id,
+        job.ready_key if is_ready else "",
+        job.timeout_ms,
+        job.visibility_timeout_ms,
+        job.shard,
     )
 
 
 def message_of_row(row: ListedJob, sort_key: str = "") -> Message:
     """Return the message of a listed job, with its sort key if it has one."""
-    return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms)
+    return Message(row.id, sort_key, row.timeout_ms, row.visibility_timeout_ms, row.shard)
 
 
 def count_covered(rows: Iterable[ListedJob], now: Instant) -> int:

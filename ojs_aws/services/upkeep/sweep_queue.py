@@ -73,12 +73,16 @@ class QueueReport:
 
 @dataclass(frozen=True, slots=True)
 class QueueSweep:
-    """Sweeps one queue after another; several threads may share it."""
+    """Sweeps one queue after another; several threads may share it.
+
+    :ivar even: lets all lines of a wide queue say the same of it.
+    """
 
     queues: QueueRegistry
     changer: JobChanger
     job_messages: JobMessages
     cover: MessageResend
+    even: Callable[[str], None] = lambda _: None
 
     def __call__(
         self, info: QueueInfo, is_over: Callable[[], bool], sent: Collection[str] = ()
@@ -100,6 +104,8 @@ class QueueSweep:
                 armed=armed, lag_ms=lag_ms, settled=settled, jobs_failed=len(errors.ids)
             )
         head = self.changer.store.head(info.name, PAGE)
+        if head.is_uneven:
+            self.even(info.name)
         return replace(
             report,
             covered=self.cover(info.name, head, now, sent),

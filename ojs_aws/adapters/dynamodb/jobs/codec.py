@@ -36,6 +36,7 @@ from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.jobs.outcomes import kept_s
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limits.policies import read_limit
+from ojs_aws.domain.queues.lines import read_line
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S
@@ -97,10 +98,14 @@ def read_history(value: Value) -> tuple[Failure, ...]:
     )
 
 
+IN_LINES: Final = frozenset({JobList.READY, JobList.WAITING})
+"""The lists that each line of a wide queue has; the others are the queue's."""
+
+
 def listing(job: JobRecord) -> tuple[str, str]:
     """Return the job's keys in the index."""
     name, key = _listing(job)
-    return n.list_key(job.queue, name), key
+    return n.list_key(job.queue, name, job.shard if name in IN_LINES else 0), key
 
 
 def _listing(job: JobRecord) -> tuple[JobList, str]:
@@ -128,7 +133,8 @@ def _listing(job: JobRecord) -> tuple[JobList, str]:
 def from_row(row: Item) -> ListedJob:
     """Return the job that a row of the index describes."""
     key = read_string(row, n.GSK)
-    queue, _, name = read_string(row, n.GPK).rpartition("|")
+    line, _, name = read_string(row, n.GPK).rpartition("|")
+    queue, shard = read_line(line)
     waits = name == JobList.WAITING
     return ListedJob(
         id=n.job_id_of(read_string(row, n.PK)),
@@ -140,6 +146,7 @@ def from_row(row: Item) -> ListedJob:
         type=read_string(row, n.TYPE),
         timeout_ms=read_number(row, n.TIMEOUT),
         visibility_timeout_ms=read_number(row, n.VISIBILITY),
+        shard=shard,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,14 +54,18 @@ _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 @dataclass(frozen=True, slots=True)
 class Lists(InTable):
-    """Reads the index, as a part of the job store."""
+    """Reads the index, as a part of the job store.
 
-    def head(self, queue: str, limit: int) -> Head:
+    A queue has one line, of shard 0, unless a
+    :class:`~ojs_aws.adapters.dynamodb.jobs.wide_store.WideJobStore` knows it to be wide.
+    """
+
+    def head(self, queue: str, limit: int, shard: int = 0) -> Head:
         """Return the first ready jobs of a queue, and whether it is paused.
 
         The index lags: jobs that were claimed a moment ago may be among them.
         """
-        rows, _ = self._query(n.list_key(queue, JobList.READY), limit)
+        rows, _ = self.page_of(n.list_key(queue, JobList.READY, shard), limit)
         marks = {
             read_string(row, n.GSK): row
             for row in rows
@@ -74,31 +79,38 @@ class Lists(InTable):
             read_string(marks.get(SETTINGS, {}), n.TYPE) == FAIR,
         )
 
-    def oldest_ready(self, queue: str) -> Instant | None:
+    def oldest_ready(self, queue: str, shard: int = 0) -> Instant | None:
         """Return since when the oldest ready job has been available, whatever its priority.
 
         The first row of each priority is the oldest of that priority. So this makes one call for
         each priority that jobs are available in, for at most eight: the highest ones. If there are
         more, it also reads the lowest, which starves first.
         """
-        partition, (low, high) = n.list_key(queue, JobList.READY), _ALL_JOBS
+        partition, (low, high) = n.list_key(queue, JobList.READY, shard), _ALL_JOBS
         sort_keys: list[str] = []
         for _ in range(MAX_PRIORITIES):
-            rows, _ = self._query(partition, 1, between=(low, high))
+            rows, _ = self.page_of(partition, 1, between=(low, high))
             if not rows:
                 break
             sort_keys.append(from_row(rows[0]).sort_key)
             low = after_priority(sort_keys[-1])
         else:
-            last, _ = self._query(partition, 1, between=(low, high), backwards=True)
+            last, _ = self.page_of(partition, 1, between=(low, high), backwards=True)
             if last:
                 lowest = from_row(last[0]).sort_key.partition("#")[0]
-                rows, _ = self._query(partition, 1, between=(lowest, high))
+                rows, _ = self.page_of(partition, 1, between=(lowest, high))
                 sort_keys += [from_row(row).sort_key for row in rows]
         return min(map(ready_since, sort_keys), default=None)
 
     def due(
-        self, queue: str, since: Instant, until: Instant, limit: int, *, cursor: str = ""
+        self,
+        queue: str,
+        since: Instant,
+        until: Instant,
+        limit: int,
+        *,
+        cursor: str = "",
+        shard: int = 0,
     ) -> Page:
         """Return a page of waiting jobs whose next due time is in [since, until], earliest first.
 
@@ -106,11 +118,11 @@ class Lists(InTable):
         """
         if until < since:
             return Page(())
-        partition = n.list_key(queue, JobList.WAITING)
-        rows, last = self._query(
+        partition = n.list_key(queue, JobList.WAITING, shard)
+        rows, last = self.page_of(
             partition,
             limit,
-            between=(n.instant_key(since), n.due_key(until, is_far=True)),
+            between=between_instants(since, until),
             start=row_at(partition, cursor) if cursor else None,
         )
         return Page(tuple(from_row(row) for row in rows), row_cursor(last))
@@ -134,7 +146,7 @@ class Lists(InTable):
         if between is not None and between.until < between.since:
             return Page(())
         if name is not JobList.COMPLETED:
-            return self._indexed(queue, name, limit, cursor, between, newest_first=newest_first)
+            return self.indexed(queue, name, limit, cursor, between, newest_first=newest_first)
         return self._completed(queue, limit, cursor, between, newest_first=newest_first)
 
     def _completed(
@@ -146,13 +158,13 @@ class Lists(InTable):
             return CompletedList(self.client, self.table).page(wanted, most, sort_key)
 
         def indexed(most: int, sort_key: str) -> Page:
-            return self._indexed(
+            return self.indexed(
                 queue, JobList.COMPLETED, most, sort_key, between, newest_first=newest_first
             )
 
         return page_of_both(listed, indexed, limit, cursor, newest_first=newest_first)
 
-    def _indexed(
+    def indexed(
         self,
         queue: str,
         name: JobList,
@@ -162,13 +174,13 @@ class Lists(InTable):
         *,
         newest_first: bool,
     ) -> Page:
+        """Return a page of the rows that the index has of a list; see :meth:`listed`."""
         partition = n.list_key(queue, name)
         start = row_at(partition, cursor) if cursor else None
-        rows, last = self._query(
-            partition, limit, start=start, backwards=newest_first, between=_keys(between)
+        rows, last = self.page_of(
+            partition, limit, start=start, backwards=newest_first, between=keys_of(between)
         )
-        jobs = [row for row in rows if not read_string(row, n.GSK).startswith(PAUSED)]
-        return Page(tuple(from_row(row) for row in jobs), row_cursor(last))
+        return page_of_jobs(rows, row_cursor(last))
 
     def place_of(self, row: ListedJob, name: JobList) -> str:
         """Return the cursor of the page that begins after a row of a list.
@@ -178,7 +190,8 @@ class Lists(InTable):
         del name
         if row.shared is not None:
             return cursor_behind(row.shared)
-        return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK)
+        line = [str(row.shard)] if row.shard else []
+        return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK, *line)
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
         """Return how many rows a list has; not exact beyond some thousands.
@@ -188,7 +201,7 @@ class Lists(InTable):
         """
         if between is not None and between.until < between.since:
             return Count(0)
-        rows = self._count_rows(queue, name, between)
+        rows = self.count_rows(queue, name, between)
         if name is not JobList.COMPLETED:
             return rows
         listed = CompletedList(self.client, self.table).count(queue, between)
@@ -197,38 +210,41 @@ class Lists(InTable):
         is_most = listed.is_most and rows.is_exact
         return Count(rows.rows + listed.rows, is_exact=False, is_most=is_most)
 
-    def _count_rows(self, queue: str, name: JobList, between: Between | None) -> Count:
-        keys = _ALL_JOBS if between is None else _keys(between)
-        answer = self._list(n.list_key(queue, name), keys, Select="COUNT")
+    def count_rows(
+        self, queue: str, name: JobList, between: Between | None, shard: int = 0
+    ) -> Count:
+        """Return how many rows the index has of a list; see :meth:`count`."""
+        keys = keys_of(between) or _ALL_JOBS
+        answer = self._list(n.list_key(queue, name, shard), keys, Select="COUNT")
         return Count(answer["Count"], is_exact=not answer.get("LastEvaluatedKey"))
 
-    def count_priorities(self, queue: str) -> tuple[dict[int, int], bool]:
+    def count_priorities(self, queue: str, shard: int = 0) -> tuple[dict[int, int], bool]:
         """Return how many jobs are ready in each priority, in one call; bounded like :meth:`count`.
 
         Runs one query that returns only sort keys; it reads a megabyte of the index at most.
 
         :returns: the numbers by priority, and whether they are exact.
         """
-        partition = n.list_key(queue, JobList.READY)
+        partition = n.list_key(queue, JobList.READY, shard)
         answer = self._list(partition, _ALL_JOBS, ProjectionExpression="#gsk")
         sort_keys = (read_string(row, n.GSK) for row in answer["Items"])
         counted = Counter(READY_BASE - int(sort_key.partition("#")[0]) for sort_key in sort_keys)
         return dict(counted), not answer.get("LastEvaluatedKey")
 
-    def count_waiting(self, queue: str) -> dict[JobState, Count]:
+    def count_waiting(self, queue: str, shard: int = 0) -> dict[JobState, Count]:
         """Return how many jobs wait in each state, in one call; bounded like :meth:`count`.
 
         Runs one query that returns only states; it reads a megabyte of the index at most.
 
         :returns: scheduled, retryable and active ones.
         """
-        partition = n.list_key(queue, JobList.WAITING)
+        partition = n.list_key(queue, JobList.WAITING, shard)
         answer = self._list(partition, None, ProjectionExpression=f"#{n.STATE}")
         is_exact = not answer.get("LastEvaluatedKey")
         counted = Counter(read_string(row, n.STATE) for row in answer["Items"])
         return {state: Count(counted[state], is_exact) for state in _WAITING}
 
-    def _query(
+    def page_of(
         self,
         partition: str,
         limit: int,
@@ -237,6 +253,7 @@ class Lists(InTable):
         start: Item | None = None,
         backwards: bool = False,
     ) -> tuple[list[Item], Item]:
+        """Return rows of one list of the index, and where the query ended if there are more."""
         more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
         answer = self._list(partition, between, ScanIndexForward=not backwards, Limit=limit, **more)
         return answer["Items"], answer.get("LastEvaluatedKey", {})
@@ -250,5 +267,17 @@ class Lists(InTable):
         return self.query(key, values, **in_index(**options))
 
 
-def _keys(between: Between | None) -> tuple[str, str] | None:
+def page_of_jobs(rows: Sequence[Item], cursor: str) -> Page:
+    """Return a page of the jobs among some rows."""
+    jobs = (row for row in rows if not read_string(row, n.GSK).startswith(PAUSED))
+    return Page(tuple(from_row(row) for row in jobs), cursor)
+
+
+def between_instants(since: Instant, until: Instant) -> tuple[str, str]:
+    """Return between which sort keys the waiting jobs are that are due within a time."""
+    return n.instant_key(since), n.due_key(until, is_far=True)
+
+
+def keys_of(between: Between | None) -> tuple[str, str] | None:
+    """Return between which sort keys the rows of a time are; None for all."""
     return None if between is None else (n.instant_key(between.since), n.instant_key(between.until))

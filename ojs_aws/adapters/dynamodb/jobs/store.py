@@ -88,7 +88,13 @@ class JobStore(JobInserts):
         return to_item(whole, self.retention)
 
     def claim(
-        self, queue: str, job_id: str, reservation: Reservation, now: Instant, sort_key: str = ""
+        self,
+        queue: str,
+        job_id: str,
+        reservation: Reservation,
+        now: Instant,
+        sort_key: str = "",
+        shard: int = 0,
     ) -> JobRecord:
         """Move an available, unexpired job to active, counting the attempt, without reading it.
 
@@ -96,10 +102,11 @@ class JobStore(JobInserts):
 
         :param queue: the queue that the job must be of.
         :param sort_key: that it must have in the ready list; empty for any.
+        :param shard: of the job, which the caller knows from its row or message.
         :returns: the claimed job, documents kept elsewhere not filled in.
         :raises StaleJobError: it is not available, has another sort key, or has expired.
         """
-        update = claiming(queue, job_id, reservation, now)
+        update = claiming(queue, job_id, reservation, now, shard)
         if sort_key:
             update.when(f"{update.name(n.GSK)} = {update.value(string(sort_key))}")
         return from_item(self.writes.send(job_id, update, returning="ALL_NEW"))
@@ -119,7 +126,7 @@ class JobStore(JobInserts):
         :raises StaleJobError: the job is no longer what was read.
         :raises BucketTakenError: somebody else took a slot meanwhile; nothing was written.
         """
-        update = claiming(job.queue, job.id, reservation, now)
+        update = claiming(job.queue, job.id, reservation, now, job.shard)
         _be_as_read(update, job)
         token = self.writes.token()
         parts = [taking(self.table, *take, job.id, now) for take in takes]

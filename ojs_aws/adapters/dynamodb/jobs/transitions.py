@@ -15,12 +15,14 @@ from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, PERMANENT_S, LeftToStream
 from ojs_aws.domain.timestamps import Instant
 
 
-def claiming(queue: str, job_id: str, reservation: Reservation, now: Instant) -> Update:
+def claiming(
+    queue: str, job_id: str, reservation: Reservation, now: Instant, shard: int = 0
+) -> Update:
     """Return the update that claims an available, unexpired job."""
     update = Update()
     update.set(n.STATE, string(JobState.ACTIVE))
     update.set(n.STARTED, number(now))
-    update.set(n.GPK, string(n.list_key(queue, JobList.WAITING)))
+    update.set(n.GPK, string(n.list_key(queue, JobList.WAITING, shard)))
     update.set(n.GSK, string(n.instant_key(reservation.row_at)))
     update.set(n.DONE_LIST, string(n.list_key(queue, JobList.COMPLETED)))
     held = reservation_values(job_id, reservation)

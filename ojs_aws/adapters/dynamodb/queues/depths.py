@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
@@ -37,7 +39,7 @@ REFUSALS_EVERY_MS: Final = 60_000
 """The refusals of a tenant are published this often at most, by all processes together."""
 REFUSALS_KEPT_S: Final = 86_400
 
-_LIVE: Final = (JobList.READY, JobList.WAITING, JobList.PENDING)
+_IN_LINES: Final = (JobList.READY, JobList.WAITING)
 _JOBS_ONLY: Final = "0"
 """Rows that say something of the queue itself come before this in the ready list."""
 
@@ -48,7 +50,11 @@ class Depths(InTable):
 
     The writes are plain additions, which DynamoDB lines up: an item takes about 1,000 of them a
     second. One whose answer was lost may be made twice by botocore; the tick corrects that.
+
+    :ivar lines: how many lines each wide queue may have jobs in.
     """
+
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     def take(self, queue: str, count: int, bound: int) -> int:
         """Count jobs that are about to be stored, in one conditional write.
@@ -118,13 +124,15 @@ class Depths(InTable):
     def count(self, queue: str, most: int) -> int:
         """Count by reading the lists, up to about ``most`` jobs; one query reads thousands.
 
-        Runs a query for each megabyte of the three lists, three at least.
+        Runs a query for each megabyte of the three lists, three at least; a wide queue has two
+        lists for each line.
         """
         counted = 0
-        for name in _LIVE:
+        lines = range(self.lines.get(queue, 1))
+        for name, shard in [(JobList.PENDING, 0), *product(_IN_LINES, lines)]:
             if counted >= most:
                 break
-            values = {"gpk": string(n.list_key(queue, name)), "low": string(_JOBS_ONLY)}
+            values = {"gpk": string(n.list_key(queue, name, shard)), "low": string(_JOBS_ONLY)}
             key = "#gpk = :gpk AND #gsk >= :low"
             for answer in self.pages(key, values, **in_index(Select="COUNT")):
                 counted += answer["Count"]

@@ -24,6 +24,7 @@ class Candidate:
     :ivar is_listed: the index showed it just now; else a message named it.
     :ivar is_likely_gone: only a message named it, and the head of the queue no longer shows it.
     :ivar waits: it is due, and nobody has made it available yet: to be done before the claim.
+    :ivar shard: the line of its queue that it stands in.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Candidate:
     is_listed: bool = False
     is_likely_gone: bool = False
     waits: bool = False
+    shard: int = 0
 
     @property
     def rank(self) -> str:
@@ -57,11 +59,14 @@ class QueueSnapshot:
 
     :ivar due: jobs that time made due, and that nobody has made available yet.
     :ivar is_partial: there are more ready jobs behind the head.
+    :ivar hidden_rank: the highest priority that they may have, where that of the last job of the
+        head does not say it.
     """
 
     head: Head
     due: Page
     is_partial: bool = False
+    hidden_rank: str = ""
 
     def shown(self) -> list[Candidate]:
         """Return the jobs whose sort key is known."""
@@ -75,7 +80,7 @@ class QueueSnapshot:
         gone only if it has been ready for a while; one of equal priority always does, unless the
         queue is fair: there a new job may be the first.
         """
-        rows = self.head.jobs
+        rows = [row for row in self.head.jobs if row.shard == candidate.shard]
         if not rows or candidate.sort_key >= rows[-1].sort_key:
             return False
         is_urgent = candidate.rank < shown(rows[0]).rank
@@ -86,7 +91,9 @@ class QueueSnapshot:
         """Return whether a job of higher priority may be ready behind the head; None: any job."""
         if not self.is_partial:
             return False
-        return candidate is None or candidate.rank > shown(self.head.jobs[-1]).rank
+        return candidate is None or candidate.rank > (
+            self.hidden_rank or shown(self.head.jobs[-1]).rank
+        )
 
 
 def shown(row: ListedJob) -> Candidate:
@@ -98,22 +105,42 @@ def shown(row: ListedJob) -> Candidate:
         row.visibility_timeout_ms,
         row.type,
         is_listed=True,
+        shard=row.shard,
     )
 
 
 def _due(row: ListedJob, priority: int) -> Candidate:
     """Return the candidate of a due row of the waiting list."""
     key = deadlines.sort_key_when_due(priority, row.due)
-    return Candidate(row.id, key, row.timeout_ms, row.visibility_timeout_ms, row.type, waits=True)
+    return Candidate(
+        row.id,
+        key,
+        row.timeout_ms,
+        row.visibility_timeout_ms,
+        row.type,
+        waits=True,
+        shard=row.shard,
+    )
 
 
 def named_by(message: Message) -> Candidate:
     """Return the candidate of a message that names its sort key."""
     return Candidate(
-        message.job_id, message.sort_key, message.timeout_ms, message.visibility_timeout_ms
+        message.job_id,
+        message.sort_key,
+        message.timeout_ms,
+        message.visibility_timeout_ms,
+        shard=message.shard,
     )
 
 
 def ready_job(job: JobRecord) -> Candidate:
     """Return the candidate of an available job that was read."""
-    return Candidate(job.id, job.ready_key, job.timeout_ms, job.visibility_timeout_ms, job.type)
+    return Candidate(
+        job.id,
+        job.ready_key,
+        job.timeout_ms,
+        job.visibility_timeout_ms,
+        job.type,
+        shard=job.shard,
+    )

@@ -59,6 +59,7 @@ class ClaimOptions:
     :ivar timeout_ms: execution timeout where the index does not name one.
     :ivar message_visibility_s: visibility timeout that the held messages were received with.
     :ivar new_reservation_id: makes an id that no other claim of the job has.
+    :ivar needs_message: whether no job may be claimed without a message of its line.
     """
 
     queue: str
@@ -70,6 +71,7 @@ class ClaimOptions:
     new_reservation_id: Callable[[], str]
     silence_ms: int | None = None
     listed_ms: int | None = None
+    needs_message: bool = False
 
 
 @dataclass(slots=True)
@@ -134,12 +136,14 @@ class JobClaims:
         """Claim a job if it may begin; one whose write fails does not stop those behind it."""
         if self.limiting.refuses(candidate.limit_key, candidate.type, candidate.tenant):
             return
+        received = self._message_for(candidate)
+        if received is None and self.options.needs_message:
+            return
         self.tries_left -= 1
         try:
             # What happened to the job since the round began must not come after its start, and nor
             # must what a process did whose clock is ahead.
             self.now = max(self.now, self.changer.clock.now(), ready_since(candidate.sort_key))
-            received = self._message_for(candidate.id)
             reservation = self._reservation(candidate, received)
             job: JobRecord | None
             try:
@@ -148,9 +152,14 @@ class JobClaims:
                 ):
                     job = self._claim_within_limits(candidate, reservation, keys)
                 else:
-                    queue, sort_key = self.options.queue, candidate.sort_key
-                    store = self.changer.store
-                    job = store.claim(queue, candidate.id, reservation, self.now, sort_key)
+                    job = self.changer.store.claim(
+                        self.options.queue,
+                        candidate.id,
+                        reservation,
+                        self.now,
+                        candidate.sort_key,
+                        candidate.shard,
+                    )
             except StaleJobError as stale:
                 self._lost(candidate, stale.current)
                 return
@@ -220,12 +229,15 @@ class JobClaims:
             after = lifecycle.reschedule(job, refusal.until, self.now)
         return self.changer.store.save(job, after)
 
-    def _message_for(self, job_id: str) -> ReceivedMessage | None:
-        """Return the job's own message, else the one whose job is last in line, else none."""
+    def _message_for(self, candidate: Candidate) -> ReceivedMessage | None:
+        """Return the job's own message, else that of the last job in its line, else none."""
+        of_line: list[ReceivedMessage] = []
         for received in self.held:
-            if received.message.job_id == job_id:
+            if received.message.job_id == candidate.id:
                 return received
-        return max(self.held, key=lambda received: received.message.sort_key, default=None)
+            if received.message.shard == candidate.shard:
+                of_line.append(received)
+        return max(of_line, key=lambda received: received.message.sort_key, default=None)
 
     def _reservation(self, candidate: Candidate, received: ReceivedMessage | None) -> Reservation:
         own, fetched = candidate.visibility_timeout_ms, self.options.visibility_timeout_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.conflicts import QueueMissingError
@@ -32,6 +33,7 @@ from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.sqs import MessageQueue
+    from ojs_aws.services.jobs.fetch.wide_queue import WideQueues
 
 MAX_RECEIVE = 10
 HEAD_SPARE = 5
@@ -62,7 +64,10 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Claims jobs: receives messages and reads the head in parallel, then claims one by one."""
+    """Claims jobs: receives messages and reads the head in parallel, then claims one by one.
+
+    :ivar wide: chooses the lines of wide queues; None where there are none.
+    """
 
     messages: MessageQueue
     changer: JobChanger
@@ -76,6 +81,7 @@ class Fetch:
     limits: Callable[[], Limits]
     limited_types: LimitedTypes
     new_reservation_id: Callable[[], str]
+    wide: WideQueues | None = None
 
     def __call__(self, request: FetchRequest) -> list[JobRecord]:
         """Claim up to ``count`` jobs, queues strictly from left to right; none while it drains.
@@ -108,13 +114,17 @@ class Fetch:
         :returns: what each of the messages led to.
         """
         request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
-        look = self._look(queue, len(received))
+        look_again: Callable[[int], QueueSnapshot] = partial(self._look, queue)
+        is_wide = self.wide is not None and queue in self.wide.lines
+        if self.wide is not None and is_wide:
+            look_again = self.wide.look(queue, received, goes_further=False)
+        look = look_again(len(received))
         if look.head.is_paused:
             self.job_messages.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
             return [Claimed(None, keep_message=True) for _ in received]
-        turn = self._round(queue, request, list(received), look.head)
+        turn = self._round(queue, request, list(received), look.head, needs_message=is_wide)
         turn.claims.limiting.of_binding = of_binding
-        claimed = turn.run(look, len(received), lambda room: self._look(queue, room))
+        claimed = turn.run(look, len(received), look_again)
         kept = turn.release()
         whole = {job.id: job for job in self._filled(claimed)}
 
@@ -170,12 +180,14 @@ class Fetch:
     def _from(self, queue: str, request: FetchRequest, need: int, wait_s: int) -> list[JobRecord]:
         if request.tenant:
             return self._from_tenant(queue, request, need)
+        if self.wide is not None and queue in self.wide.lines:
+            return self._from_wide(self.wide, queue, request, need, wait_s)
 
         def look() -> QueueSnapshot:
             return self._look(queue, need)
 
         def receive() -> list[ReceivedMessage]:
-            return self._receive(queue, min(need, MAX_RECEIVE), request, wait_s)
+            return self._receive(queue, min(need, MAX_RECEIVE), request, wait_s) or []
 
         if wait_s:  # what arrives during the wait must be in the head that is looked at
             received, first = receive(), look()
@@ -185,6 +197,26 @@ class Fetch:
             return []  # its messages come back by themselves, and a resume does not need them
         turn = self._round(queue, request, received, first.head)
         claimed = turn.run(first, need, lambda room: self._look(queue, room))
+        turn.release()
+        return claimed
+
+    def _from_wide(
+        self, wide: WideQueues, queue: str, request: FetchRequest, need: int, wait_s: int
+    ) -> list[JobRecord]:
+        """Claim jobs of a wide queue; makes no query if there is no message."""
+        received = self._receive(queue, min(need, MAX_RECEIVE), request, wait_s)
+        if received is not None and not received:
+            return []
+        held = received or []
+        look = wide.look(queue, held, goes_further=True)
+        first = look(need)
+        if first.head.is_paused:
+            return []
+        turn = self._round(queue, request, held, first.head)
+        turn.line = look.line(turn.claims)
+        claimed = turn.run(first, need, look)
+        # Some were claimed without a message, maybe: jobs behind them may need what is left.
+        turn.claims.is_overtaken |= len(claimed) >= need
         turn.release()
         return claimed
 
@@ -213,16 +245,23 @@ class Fetch:
 
     def _receive(
         self, queue: str, limit: int, request: FetchRequest, wait_s: int
-    ) -> list[ReceivedMessage]:
+    ) -> list[ReceivedMessage] | None:
+        """Receive messages; return None if that fails."""
         try:
             return self.messages.receive(queue, limit, self._visibility_s(queue, request), wait_s)
         except (OjsError, QueueMissingError):
             # The head of the queue finds the jobs without it.
             _logger.warning("Could not receive from queue %s", queue)
-            return []
+            return None
 
     def _round(
-        self, queue: str, request: FetchRequest, held: list[ReceivedMessage], head: Head
+        self,
+        queue: str,
+        request: FetchRequest,
+        held: list[ReceivedMessage],
+        head: Head,
+        *,
+        needs_message: bool = False,
     ) -> ClaimRound:
         received_for_s = self._visibility_s(queue, request)
         self.visibility.learn(queue, head.visibility_timeout_ms)
@@ -238,6 +277,7 @@ class Fetch:
             timeout_ms=self.default_timeout_ms,
             message_visibility_s=received_for_s,
             new_reservation_id=self.new_reservation_id,
+            needs_message=needs_message,
         )
         now: Instant = self.changer.clock.now()
         types = self.limited_types.of(queue)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import MAX_LINES
 from ojs_aws.domain.errors import InvalidRequestError, OjsError, UnsupportedError
 from ojs_aws.domain.job_policies import Retention
 from ojs_aws.domain.queues.config import limit_of, read_config
-from ojs_aws.domain.queues.config_changes import changed_members
+from ojs_aws.domain.queues.config_changes import changed_members, check_policy, check_wide
 
 EVERYTHING: Any = {
     "max_size": 100_000,
@@ -123,14 +124,32 @@ def test_settings_have_a_size() -> None:
         changed_members({}, {"allowed_job_types": [f"a{n}." + "x" * 200 for n in range(100)]})
 
 
-def test_a_queue_has_one_shard() -> None:
-    """Decision 35: said, and not stored; more are refused, and what is no number is malformed."""
-    assert changed_members({}, {"ordering_shards": 1}) == {}
-    with pytest.raises(UnsupportedError, match="order of a queue is strict"):
-        changed_members({}, {"ordering_shards": 4})
-    for value in (0, -1, "1", True, 1.5):
+def test_a_queue_has_up_to_64_shards() -> None:
+    """One is the default, and not stored; the deployment says how many it can have at most."""
+    assert changed_members({"ordering_shards": 4}, {"ordering_shards": 1}) == {}
+    for shards in (2, MAX_LINES):
+        stored = changed_members({}, {"ordering_shards": shards})
+        assert read_config(stored).shards == shards
+        check_wide("q", {}, stored, lines=shards)
+        with pytest.raises(UnsupportedError, match=f"at most {shards - 1} here, not {shards}"):
+            check_wide("q", {}, stored, lines=shards - 1)
+    assert read_config({}).shards == 1
+    for value in (0, -1, "1", True, 1.5, MAX_LINES + 1):
         with pytest.raises(InvalidRequestError):
             changed_members({}, {"ordering_shards": value})
+
+
+def test_what_concerns_all_jobs_of_a_queue_does_not_go_with_lines() -> None:
+    """What it has had before stays, unless there is more than one shard."""
+    for name, value in (("fairness", {}), ("concurrency", 3), ("rate_limit", {})):
+        check_wide("q", {}, {name: value}, lines=1)
+        check_wide("q", {name: value}, {name: value, "max_size": 3}, lines=2)
+        both: list[tuple[Any, Any]] = [({}, {}), ({name: value}, {"ordering_shards": 2})]
+        for before, after in both:
+            with pytest.raises(UnsupportedError, match=f"'{name}' does not go"):
+                check_wide("q", before, {**after, name: value}, lines=2)
+    with pytest.raises(UnsupportedError, match="setting of one queue"):
+        check_policy({"ordering_shards": 2})
 
 
 def test_one_setting_has_one_value() -> None:

@@ -106,6 +106,7 @@ FULL: Final = JobRecord(
     is_message_left=True,
     is_listing_left=True,
     changed_by="3 key:k\tAda",
+    shard=3,
     sequence=SequencePlace(
         key="order-1", on_discard=OnDiscard.SKIP, position=7, is_blocked=True, checks=True
     ),

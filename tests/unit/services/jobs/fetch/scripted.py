@@ -53,7 +53,13 @@ class Jobs:
 
     # what the table does
     def claim(
-        self, _queue: str, job_id: str, reservation: Reservation, now: Instant, sort_key: str
+        self,
+        _queue: str,
+        job_id: str,
+        reservation: Reservation,
+        now: Instant,
+        sort_key: str,
+        _shard: int = 0,
     ) -> JobRecord:
         self.claims.append(job_id)
         if job_id in self.contested:
