@@ -27,6 +27,7 @@ from tests.job_steps import pushed
 from tests.jobs import any_job
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.sqs import MessageQueue
 
 LINES = 8
@@ -202,6 +203,29 @@ def test_a_more_urgent_job_of_the_line_in_rotation_comes_first(office: Office) -
     for job_id in found:
         office.backend.jobs.ack(job_id, "w", None)
     assert own.id in [*found, *(job.id for job in office.drain())]
+
+
+def test_what_a_message_was_left_for_is_found(office: Office) -> None:
+    """Its own job is gone, and the fetch took a job of another line: it does not go with it."""
+    old = office.push_into(5)
+    office.lose_messages()
+    office.clock.advance(s=10)
+    gone = office.push_into(1)
+    (message,) = office.receive()
+    office.backend.stores.messages.hide("mail", [(message.handle, 0)])
+    waiting = office.push_into(1)
+    (other,) = (each for each in office.receive() if each.message.job_id == waiting.id)
+    office.backend.stores.messages.delete("mail", [other.handle])
+    office.backend.jobs.changes.cancel(gone.id)
+    office.clock.advance(s=901)
+    wide = office.backend.jobs.fetch.wide
+    assert wide is not None
+    while wide.look("mail", [message], goes_further=True).further != 4:
+        pass  # so that line 5 is the next
+    assert [job.id for job in office.fetch()] == [old.id]
+    assert office.fetch() == []
+    office.clock.advance(s=3)
+    assert [job.id for job in office.fetch()] == [waiting.id]
 
 
 def test_an_equal_job_of_the_line_in_rotation_waits_for_its_message(office: Office) -> None:
@@ -391,13 +415,40 @@ def test_the_sweep_evens_what_a_pause_left_in_its_middle(office: Office) -> None
 
 def test_a_queue_that_is_paused_stays_so_in_new_lines(office: Office) -> None:
     """They are told before the first job comes to them."""
-    office.spread(1)
+    office.process(wide_queues=()).queues.service.pause("old")
+    wide = office.process(wide_queues=(("old", 4),))
+    store = wide.stores.store
+    settings = wide.queues.config.store
+    seen: list[bool] = []
+
+    def saved(*arguments: Any) -> None:
+        seen.extend(store.head("old", 9, shard).is_paused for shard in range(4))
+        settings.save(*arguments)
+
+    config = replace(wide.queues.config, store=cast("QueueSettingsStore", _Saving(settings, saved)))
+    config.change("old", {"ordering_shards": 4})
+    assert seen == [True] * 4
+
+
+class _Saving:
+    """A store of settings, whose writes are watched."""
+
+    def __init__(self, store: QueueSettingsStore, save: Any) -> None:
+        self.load, self.save = store.load, save
+
+
+def test_marks_are_written_where_they_differ(office: Office) -> None:
+    """A row for each line but the first; a change that is none costs no write."""
     office.backend.queues.service.pause("mail")
+    for written in (0, LINES - 1, 0):
+        if written:
+            office.backend.stores.queues.resume("mail")
+        with office.aws.calls.counted() as calls:
+            office.backend.queues.service.copy_marks("mail")
+        assert calls == {"BatchGetItem": 1, "Query": 1} | ({"BatchWriteItem": 1} if written else {})
     with office.aws.calls.counted() as calls:
-        office.spread(LINES)
-    assert calls["BatchWriteItem"] >= 1
-    office.push_into(4)
-    assert office.fetch() == []
+        office.backend.queues.service.copy_marks("default")
+    assert calls == {}
 
 
 def test_a_visibility_timeout_holds_in_each_line(office: Office) -> None:

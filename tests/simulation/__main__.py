@@ -38,7 +38,9 @@ def explain(run: Run, outcome: Outcome, console: Console) -> None:
     console.print(f"{len(short.actions)} actions: {found.problem}", markup=False)
     console.print("again: python -m tests.simulation", markup=False, end=" ")
     console.print(
-        f"--lines {run.profile.lines} --run {run.name} --only '{text_of(short.actions)}'", markup=False, soft_wrap=True
+        f"--lines {run.profile.lines} --run {run.name} --only '{text_of(short.actions)}'",
+        markup=False,
+        soft_wrap=True,
     )
 
 

@@ -39,8 +39,9 @@ class LineMarks(InTable):
     def copy(self, queue: str) -> None:
         """Let each line of a wide queue say of it what the first one does; may be repeated.
 
-        Makes one consistent batch read, and one batch write for 25 rows: three for each line but
-        the first. A row that does not apply stays as an item without a place in the index.
+        Makes one consistent batch read and one query, and puts the rows that differ: up to three
+        in each line but the first. A row that does not apply any more stays as an item without a
+        place in the index.
         """
         keys = [
             item_key(QUEUE_PARTITION, queue),
@@ -48,13 +49,22 @@ class LineMarks(InTable):
             bucket_key(queue_key(queue)),
         ]
         rows = {read_string(item, n.GSK): item for item in self.get_items(keys)}
-        self.put_items(
-            [
-                _copied(queue, shard, mark, rows.get(mark, {}))
-                for shard in range(1, self.lines[queue])
-                for mark in _MARKS
-            ]
-        )
+        there = {
+            read_string(item, n.SK): item
+            for item in self.items("#pk = :pk", {"pk": string(PREFIX + queue)}, ConsistentRead=True)
+        }
+        wanted = [
+            _copied(queue, shard, mark, rows.get(mark, {}))
+            for shard in range(1, self.lines[queue])
+            for mark in _MARKS
+        ]
+        self.put_items([item for item in wanted if _differs(item, there)])
+
+
+def _differs(item: Item, there: Mapping[str, Item]) -> bool:
+    """Return whether a copy has to be put; one that never was needs no place outside the index."""
+    stored = there.get(read_string(item, n.SK))
+    return n.GPK in item if stored is None else stored != item
 
 
 def _copied(queue: str, shard: int, mark: str, row: Item) -> Item:
