@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ojs_aws import Priority
-from ojs_aws.services.jobs.fetch.service import PAGE
+from ojs_aws.services.jobs.fetch.candidates import PAGE
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "priority.md").read_text("utf-8")

@@ -16,6 +16,16 @@ INDEX_LAG_MS: Final = 1_000
 """How late the index is taken to be at most; mostly it is some milliseconds."""
 
 
+HEAD_SPARE: Final = 5
+"""Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
+
+PAGE: Final = 25
+"""Rows of the head and of due jobs that are looked at, at least: what one block of 4 KB holds."""
+
+MARKS: Final = 3
+"""Rows of a page that may say something of the queue itself, and stand for no job."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Holds a job that may be claimable, with its sort key.

@@ -16,7 +16,7 @@ from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
+from ojs_aws.services.jobs.fetch.candidates import HEAD_SPARE, MARKS, PAGE, QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
 from ojs_aws.services.jobs.fetch.job_claims import (
     MAX_CLAIMED_BYTES,
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from ojs_aws.services.jobs.fetch.wide_queue import WideQueues
 
 MAX_RECEIVE = 10
-HEAD_SPARE = 5
-"""Rows looked at beyond the jobs wanted: some may just have been claimed by others."""
-
-PAGE = 25
-"""Rows of the head and of due jobs that are looked at, at least: what one block of 4 KB holds."""
-
-MARKS = 3
-"""Rows of a page that may say something of the queue itself, and stand for no job."""
-
 TENANT_HEAD = 95
 """Rows of the head that a FETCH of one tenant reads first, less the spare ones."""
 

@@ -17,10 +17,16 @@ from ojs_aws.domain.jobs.ready_keys import is_fair
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot, shown
+from ojs_aws.services.jobs.fetch.candidates import (
+    HEAD_SPARE,
+    MARKS,
+    PAGE,
+    Candidate,
+    QueueSnapshot,
+    shown,
+)
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.queue_line import QueueLine
-from ojs_aws.services.jobs.fetch.service import HEAD_SPARE, MARKS, PAGE
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

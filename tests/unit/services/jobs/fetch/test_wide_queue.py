@@ -12,8 +12,13 @@ from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_sinc
 from ojs_aws.domain.queues.state import Message, ReceivedMessage
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot, shown
-from ojs_aws.services.jobs.fetch.service import MARKS, PAGE
+from ojs_aws.services.jobs.fetch.candidates import (
+    MARKS,
+    PAGE,
+    Candidate,
+    QueueSnapshot,
+    shown,
+)
 from ojs_aws.services.jobs.fetch.wide_queue import BEHIND_US, WideQueues, later
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import a_job
