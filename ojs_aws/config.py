@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from ojs_aws.environment import boolean, integer, names, numbers_by_name, scopes_by_arn
+from ojs_aws.environment import (
+    boolean,
+    integer,
+    json_object,
+    names,
+    numbers_by_name,
+    scopes_by_arn,
+)
 
 MAX_LINES: Final = 64
 """The most lines of a queue."""
@@ -240,6 +247,12 @@ class Settings:
         False,
         boolean,
         "Refuse jobs that name no tenant (docs/tenants.md).",
+    )
+    tenant_limits: str = _setting(
+        "",
+        json_object,
+        'JSON object with limits for each tenant, such as `{"max_concurrency": 20}`; those that '
+        "are set for a tenant count instead (docs/tenants.md).",
     )
     metrics_by_type: bool = _setting(
         False,

@@ -74,6 +74,17 @@ def scopes_by_arn(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
 
 
+def json_object(text: str) -> str:
+    """Return a JSON object as it is written, or an empty text; who needs it checks its members."""
+    if not text.strip():
+        return ""
+    import json  # few settings are objects
+
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("expected a JSON object")
+    return text
+
+
 VARIABLE: Final = "POWERTOOLS_LOG_LEVEL"
 
 

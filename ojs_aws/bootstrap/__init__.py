@@ -33,7 +33,7 @@ from ojs_aws.bootstrap.clients import (
     stacks_of,
     tasks_of,
 )
-from ojs_aws.config import Settings
+from ojs_aws.config import Settings, SettingsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.runtime import IN_ORDER, Parallel
 from ojs_aws.services.backend import Backend
@@ -205,6 +205,17 @@ def build_backend(
     )
 
 
+def _check_tenant_limits(text: str) -> None:
+    """Refuse limits that PUSH and FETCH could not follow."""
+    from ojs_aws.domain.errors import OjsError  # few deployments have any
+    from ojs_aws.domain.limits.tenants import limits_of_all
+
+    try:
+        limits_of_all(text)
+    except OjsError as problem:
+        raise SettingsError(f"OJS_TENANT_LIMITS is {text!r}: {problem}") from problem
+
+
 def build_stores(
     settings: Settings,
     clients: AwsClients | None = None,
@@ -216,7 +227,10 @@ def build_stores(
     """Return what the services of a deployment need from the world.
 
     :param clients: AWS clients; by default made from the usual AWS environment.
+    :raises SettingsError: limits of tenants cannot be followed.
     """
+    if settings.tenant_limits:
+        _check_tenant_limits(settings.tenant_limits)
     aws = with_retries(clients or aws_clients())
     # Threads of their own: what waits for documents may be one of the others.
     store = job_store(settings, aws, parallel or InThreads())

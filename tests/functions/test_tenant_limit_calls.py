@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,3 +94,34 @@ def test_a_suspended_tenant_costs_a_fetch_one_read_however_many_jobs(
     with aws.calls.counted() as calls:
         assert [each.id for each in backend.jobs.fetch(REQUEST)] == [other.id]
     assert calls["BatchGetItem"] == 1
+
+
+def limited(aws: EmbeddedAws, **limits: Any) -> Backend:
+    """A backend whose tenants have limits without a row for each."""
+    settings = replace(aws.settings, tenant_limits=json.dumps(limits))
+    return warm_backend(replace(aws, settings=settings))
+
+
+def test_a_limit_of_all_tenants_is_read_nowhere(aws: EmbeddedAws) -> None:
+    """PUSH asks for no settings of the tenant; a rate is a write, as one of its own is.
+
+    A job that names no tenant pays nothing.
+    """
+    backend = limited(aws, max_enqueue_rate={"limit": 5, "period": "PT1S"})
+    assert life(aws, backend, ACME) == [{**PUSH, "UpdateItem": 1}, FETCH, ACK]
+    assert life(aws, backend, {}) == [PUSH, FETCH, ACK]
+    backend = limited(aws, max_queue_depth=3)
+    assert life(aws, backend, ACME) == [{**PUSH, "GetItem": 1}, FETCH, ACK]
+    assert life(aws, backend, ACME) == [PUSH, FETCH, ACK]
+
+
+def test_a_limit_of_all_tenants_costs_a_start_what_every_limit_does(aws: EmbeddedAws) -> None:
+    """Only for jobs that name a tenant."""
+    backend = limited(aws, max_concurrency=2)
+    assert life(aws, backend, {}) == [PUSH, FETCH, ACK]
+    for job in (ACME, BETA):
+        assert life(aws, backend, job) == [
+            PUSH,
+            {"ReceiveMessage": 1, "Query": 2, "BatchGetItem": 1, "TransactWriteItems": 1},
+            {**ACK, "TransactWriteItems": 1},
+        ]

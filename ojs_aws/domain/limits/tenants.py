@@ -77,6 +77,11 @@ class TenantSettings:
         }
         return {name: value for name, value in values.items() if value is not None}
 
+    def over(self, of_all: TenantSettings) -> TenantSettings:
+        """Return the settings with the limits of all tenants where this one has none of its own."""
+        missing = {name: getattr(of_all, name) for name in LIMITS if getattr(self, name) is None}
+        return replace(self, **missing)
+
     def text(self) -> str:
         """Return the override of the tenant's bucket; empty where nothing is set."""
         if self == UNLIMITED:
@@ -145,6 +150,19 @@ def settings_in(bucket: Bucket | None) -> TenantSettings:
     if not isinstance(own, Mapping):
         return UNLIMITED
     return replace(UNLIMITED.with_limits(own["limits"]), is_suspended=own["suspended"] is True)
+
+
+def limits_of_all(text: str) -> TenantSettings:
+    """Return the limits that a deployment sets for each tenant: a JSON object, or nothing.
+
+    :raises InvalidRequestError: it is malformed.
+    :raises InvalidPolicyError: a limit cannot be followed, or is a weight: one that is the same for
+        all changes nothing.
+    """
+    found = UNLIMITED.with_limits(decode(text)) if text else UNLIMITED
+    if found.fairness_weight is not None:
+        raise _impossible(WEIGHT, "left out: a weight that all tenants have changes nothing")
+    return found
 
 
 def window_text(window: Window) -> dict[str, JsonValue]:

@@ -94,10 +94,12 @@ class Backend(Foundation):
     @cached_property
     def tenant_admin(self) -> TenantAdmin:
         """Return the service of what operators set for tenants."""
+        from ojs_aws.domain.limits.tenants import limits_of_all
         from ojs_aws.services.tenants.admin import TenantAdmin
 
-        stores = self.stores
-        return TenantAdmin(stores.limits(), stores.queue_settings(), self.limits, self.clock)
+        stores, of_all = self.stores, limits_of_all(self.settings.tenant_limits)
+        limits, book = stores.limits(), stores.queue_settings()
+        return TenantAdmin(limits, book, self.limits, self.clock, of_all)
 
     @cached_property
     def api_keys(self) -> KeyAdmin:

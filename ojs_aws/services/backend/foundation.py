@@ -152,6 +152,15 @@ class Foundation:
         return self.stores.sequences().resume(before, after)
 
     @cached_property
+    def most_of_tenant(self) -> int | None:
+        """Return how many jobs of a tenant may run that has no limit of its own."""
+        if not self.settings.tenant_limits:
+            return None
+        from ojs_aws.domain.limits.tenants import limits_of_all  # few deployments have any
+
+        return limits_of_all(self.settings.tenant_limits).max_concurrency
+
+    @cached_property
     def fair_places(self) -> FairPlaces:
         """Return the service that gives jobs of fair queues their places."""
         from ojs_aws.services.fairness import FairPlaces

@@ -91,6 +91,7 @@ class JobServices:
             new_jobs=self.new_jobs,
             max_batch_jobs=settings.max_batch_jobs,
             tenant_limits=lambda: self._queues.tenant_limits,
+            limits_all_tenants=bool(settings.tenant_limits),
             places=lambda: shared.fair_places,
         )
 
@@ -136,7 +137,7 @@ class JobServices:
             wait_ms=settings.fetch_wait_ms,
             draining=shared.drain_state,
             limits=stores.limits,
-            limited_types=LimitedTypes(stores.limits, shared.clock),
+            limited_types=LimitedTypes(stores.limits, shared.clock, shared.most_of_tenant),
             new_reservation_id=stores.new_reservation_id,
             wide=self._wide(),
         )
@@ -220,4 +221,5 @@ class JobServices:
             minutes=queues.statistics.minutes,
             sequences=stores.sequences,
             limit_of_binding=queues.bindings.limit_of,
+            most_of_tenant=self._shared.most_of_tenant,
         )

@@ -123,10 +123,13 @@ class QueueServices:
     @cached_property
     def tenant_settings(self) -> TenantSettingsCache:
         """Return the tenants' settings for PUSH."""
+        from ojs_aws.domain.limits.tenants import limits_of_all
         from ojs_aws.services.tenants.settings import TenantSettingsCache
 
         stores, settings = self._shared.stores, self._shared.settings
-        return TenantSettingsCache(stores.clock, settings.queue_settings_age_ms, stores.limits)
+        of_all = limits_of_all(settings.tenant_limits)
+        age_ms = settings.queue_settings_age_ms
+        return TenantSettingsCache(stores.clock, age_ms, stores.limits, of_all)
 
     @cached_property
     def tenant_limits(self) -> TenantEnqueueLimits:

@@ -38,7 +38,7 @@ class UpkeepServices:
 
         shared, stores = self._shared, self._shared.stores
         messages = shared.job_messages
-        types = LimitedTypes(stores.limits, shared.clock)
+        types = LimitedTypes(stores.limits, shared.clock, shared.most_of_tenant)
         cover = MessageResend(stores.store, stores.messages, stores.queues, messages, types)
         queue = QueueSweep(
             stores.queues, shared.changer, messages, cover, self._queues.service.copy_marks

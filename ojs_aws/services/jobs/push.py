@@ -65,6 +65,7 @@ class Push:
     max_batch_jobs: int
     tenant_limits: Callable[[], TenantEnqueueLimits]
     places: Callable[[], FairPlaces]
+    limits_all_tenants: bool = False
 
     def __call__(self, job: Job, store: StoreJob | None = None) -> PushResult:
         """Enqueue one job.
@@ -97,12 +98,19 @@ class Push:
         """
         builder = self.job_builder
         by_tenant: dict[str, list[JobRecord]] = {}
+        has_own: set[str] = set()
         for record in () if builder.is_internal else records:
-            if record.tenant and builder.settings.of(record.queue).has_tenants:
+            if not record.tenant:
+                continue
+            is_set = builder.settings.of(record.queue).has_tenants
+            if is_set or self.limits_all_tenants:
                 by_tenant.setdefault(record.tenant, []).append(record)
+                has_own |= {record.tenant} if is_set else set()
         try:
             for tenant, own in by_tenant.items():
-                self.tenant_limits().admit(tenant, builder.tenants().of(tenant), own)
+                tenants = builder.tenants()
+                settings = tenants.of(tenant) if tenant in has_own else tenants.of_all
+                self.tenant_limits().admit(tenant, settings, own)
         except TenantLimitError:
             if not self.new_jobs.is_there(records):
                 raise

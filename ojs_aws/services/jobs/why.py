@@ -78,6 +78,7 @@ class Why:
     minutes: Callable[[str, int, int], list[tuple[Instant, Tally]]]
     sequences: Callable[[], Sequences]
     limit_of_binding: Callable[[JobRecord], Limit | None]
+    most_of_tenant: int | None = None
 
     def __call__(self, job_id: str, *, names_others: bool = True) -> Diagnosis:
         """Return the reasons, as of now.
@@ -153,7 +154,9 @@ class Why:
         current, buckets = self.store.load_with_buckets(job.id, sorted({*own, *scopes}))
         if current is None:
             return []
-        check = LimitCheck(job.queue, of_binding=lambda _type: bound)
+        check = LimitCheck(
+            job.queue, of_binding=lambda _type: bound, most_of_tenant=self.most_of_tenant
+        )
         taken = check.take(current, buckets, now)
         if not isinstance(taken, tuple):
             is_fresh = now - ready_since(job.ready_key) <= FRESH_MS

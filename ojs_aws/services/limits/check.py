@@ -62,11 +62,14 @@ class LimitedTypes:
 
     One read in :data:`LOOK_EACH_MS` and process, whatever is fetched in between.
 
-    :ivar tenants: the limited tenants, as of the last :meth:`of`.
+    :ivar most_of_tenant: how many jobs of a tenant may run where nothing is set for it; None for
+        any number.
+    :ivar tenants: the tenants that have limits of their own, as of the last :meth:`of`.
     """
 
     limits: Callable[[], Limits]
     clock: Clock
+    most_of_tenant: int | None = None
     _scopes: tuple[LimitScope, ...] = ()
     _looked_at: Instant | None = None
     tenants: frozenset[str] = frozenset()
@@ -85,6 +88,11 @@ class LimitedTypes:
         concerned = (each for each in self._scopes if each.queue in {"", queue})
         return frozenset(type_key(each.type, each.queue) for each in concerned)
 
+    def check(self, queue: str) -> LimitCheck:
+        """Return the check of the limits of a queue's jobs; see :meth:`of`."""
+        types = self.of(queue)
+        return LimitCheck(queue, types, self.tenants, most_of_tenant=self.most_of_tenant)
+
 
 @dataclass(slots=True)
 class LimitCheck:
@@ -92,6 +100,7 @@ class LimitCheck:
 
     :ivar types: buckets of job types that have a limit.
     :ivar tenants: tenants that have one.
+    :ivar most_of_tenant: see :class:`LimitedTypes`.
     :ivar is_whole: whether the queue itself has one.
     :ivar refused: why it is not worth asking now, by bucket.
     :ivar has_passed_by: whether a job was kept waiting.
@@ -108,6 +117,7 @@ class LimitCheck:
     has_passed_by: bool = False
     moving: set[str] = field(default_factory=set)
     of_binding: LimitOfType | None = None
+    most_of_tenant: int | None = None
 
     @property
     def refuses_all(self) -> bool:
@@ -122,13 +132,17 @@ class LimitCheck:
         """
         scopes = {type_key(type_), type_key(type_, self.queue)} & self.types if self.types else ()
         whole = [queue_key(self.queue)] if self.is_whole else []
-        own = [tenant_key(tenant)] if tenant in self.tenants else []
+        own = [tenant_key(tenant)] if tenant and self.limits_tenant(tenant) else []
         bound = self._of_binding(type_)
         own += [bound.key] if bound else []
         return sorted({*scopes, *whole, *own, *([key] if key else [])})
 
     def _of_binding(self, type_: str) -> Limit | None:
         return None if self.of_binding is None else self.of_binding(type_)
+
+    def limits_tenant(self, tenant: str) -> bool:
+        """Return whether jobs of a tenant may have to wait for others of it."""
+        return bool(tenant) and (self.most_of_tenant is not None or tenant in self.tenants)
 
     def refuses(self, key: str, type_: str, tenant: str) -> bool:
         """Return whether it is already known that such a job must wait."""
@@ -147,10 +161,12 @@ class LimitCheck:
         takes, bound = [], self._of_binding(job.type)
         for key, bucket in sorted(buckets.items()):
             own = job.limit if job.limit is not None and job.limit.key == key else None
-            limit = effective(own, bucket, now, is_scope=scope_of(key) is not None)
+            scope = scope_of(key)
+            limit = effective(own, bucket, now, is_scope=scope is not None)
             if bound is not None and bound.key == key:
                 limit = bound
-            after = take(bucket, limit or Limit(key=key), now)
+            most = self.most_of_tenant if scope is not None and scope.tenant else None
+            after = take(bucket, limit or Limit(key=key, concurrency=most), now)
             if isinstance(after, LimitRefusal):
                 self.refused[key] = after
                 self.has_passed_by = True

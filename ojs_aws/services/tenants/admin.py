@@ -47,12 +47,19 @@ class TenantState:
 
     :ivar active: its jobs that run, as far as its bucket counts them: from its first limit on.
     :ivar before: what was set before a change.
+    :ivar of_all: the limits of tenants that have none of their own.
     """
 
     tenant: str
     settings: TenantSettings
     active: int
     before: TenantSettings = UNLIMITED
+    of_all: TenantSettings = UNLIMITED
+
+    @property
+    def applied(self) -> TenantSettings:
+        """Return what applies to the tenant."""
+        return self.settings.over(self.of_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +74,16 @@ class TenantAdmin:
     queue_settings: QueueSettingsStore
     limit_admin: LimitAdmin
     clock: Clock
+    of_all: TenantSettings = UNLIMITED
 
     def get(self, tenant: str) -> TenantState:
         """Return what was set for a tenant: one read."""
-        return _state(tenant, self.limits.load(tenant_key(tenant)))
+        return self._state(tenant, self.limits.load(tenant_key(tenant)))
 
     def get_many(self, tenants: Sequence[str]) -> list[TenantState]:
         """Return what was set for tenants, in their order: one batch read for a hundred."""
         buckets = self.limits.load_many([*map(tenant_key, tenants)])
-        return [_state(tenant, buckets.get(tenant_key(tenant))) for tenant in tenants]
+        return [self._state(tenant, buckets.get(tenant_key(tenant))) for tenant in tenants]
 
     def change(self, tenant: str, change: Change) -> TenantState:
         """Change what is set for a tenant. PUSH and FETCH follow it within five seconds.
@@ -101,14 +109,14 @@ class TenantAdmin:
             ):
                 if after != before:
                     self.limit_admin.wake(bucket, scope)
-                return TenantState(tenant, after, bucket.active, before)
+                return TenantState(tenant, after, bucket.active, before, self.of_all)
         raise BackendUnavailableError(
             f"The tenant '{tenant}' is being changed by too many requests at once."
         )
 
-
-def _state(tenant: str, bucket: Bucket | None) -> TenantState:
-    return TenantState(tenant, settings_in(bucket), bucket.active if bucket is not None else 0)
+    def _state(self, tenant: str, bucket: Bucket | None) -> TenantState:
+        active = bucket.active if bucket is not None else 0
+        return TenantState(tenant, settings_in(bucket), active, of_all=self.of_all)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import TenantSuspendedError
 from ojs_aws.domain.limits.rules import Bucket, tenant_key
-from ojs_aws.domain.limits.tenants import TenantSettings, settings_in
+from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.push_settings import SettingsCache
 
@@ -26,15 +26,19 @@ SUSPENDED_S: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class TenantSettingsCache(SettingsCache["Bucket | None", TenantSettings]):
-    """Returns what was set for tenants, briefly cached."""
+    """Returns the settings that apply to tenants, briefly cached.
+
+    :ivar of_all: the limits of those that have none of their own.
+    """
 
     limits: Callable[[], Limits]
+    of_all: TenantSettings = UNLIMITED
 
     def _read(self, name: str) -> Bucket | None:
         return self.limits().load(tenant_key(name))
 
     def _made_of(self, _name: str, found: Bucket | None, _now: Instant) -> TenantSettings:
-        return settings_in(found)
+        return settings_in(found).over(self.of_all)
 
     def admit(self, tenant: str) -> None:
         """Let a tenant enqueue a job.

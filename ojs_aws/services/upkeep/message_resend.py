@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.jobs.lists import Head, ListedJob
 from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since, tenant_in
-from ojs_aws.domain.limits.rules import type_key
 from ojs_aws.domain.queues.state import Backlog
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.check import LimitedTypes
@@ -105,13 +104,8 @@ class MessageResend:
             return True
         if there.visible or not there.total:
             return False
-        types = self.limited_types.of(queue)
-        tenants = self.limited_types.tenants
-        return any(
-            tenant_in(row.sort_key) in tenants
-            or {type_key(row.type), type_key(row.type, queue)} & types
-            for row in late
-        )
+        limiting = self.limited_types.check(queue)
+        return any(limiting.keys_of("", row.type, tenant_in(row.sort_key)) for row in late)
 
     def _missing(self, queue: str, late: int, there: Backlog, now: Instant) -> int:
         """Return how many jobs of a limited queue have no message.

@@ -140,7 +140,7 @@ class UnusedMessages:
         if held is not None and held.message_job_id in {"", job.id}:
             return False
         is_limited = job.limit is not None or self.limiting.types or self.limiting.is_whole
-        is_limited = is_limited or job.tenant in self.limiting.tenants
+        is_limited = is_limited or self.limiting.limits_tenant(job.tenant)
         if is_limited and job.state.is_terminal and not message.sort_key:
             return False  # sent when the job ended, for who waits for its place; one more than jobs
         return deadlines.last_change(job) >= self.began - RECENT_MS

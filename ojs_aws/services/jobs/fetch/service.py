@@ -25,7 +25,7 @@ from ojs_aws.services.jobs.fetch.job_claims import (
     JobClaims,
 )
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.limits.check import LimitCheck, LimitedTypes
+from ojs_aws.services.limits.check import LimitedTypes
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
@@ -271,8 +271,7 @@ class Fetch:
             needs_message=needs_message,
         )
         now: Instant = self.changer.clock.now()
-        types = self.limited_types.of(queue)
-        limiting = LimitCheck(queue, types, self.limited_types.tenants)
+        limiting = self.limited_types.check(queue)
         claims = JobClaims(
             self.changer, self.job_messages, options, now, held, limiting, self.limits
         )

@@ -129,7 +129,7 @@ def _target(call: Call) -> str:
 
 
 def _settings(state: TenantState) -> models.TenantSettingsAnswer:
-    settings = state.settings
+    settings = state.applied
     limits = cast("models.TenantLimits", settings.limits())
     name: models.TenantStateName = "suspended" if settings.is_suspended else "active"
     return {"tenant_id": state.tenant, "state": name, "limits": limits}

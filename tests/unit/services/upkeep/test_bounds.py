@@ -15,6 +15,7 @@ from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import Head, JobList, ListedJob, Page
 from ojs_aws.domain.queues.state import Backlog, Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.upkeep import sweep_queue
 from ojs_aws.services.upkeep.export import Export, Exported
 from ojs_aws.services.upkeep.message_resend import (
@@ -59,9 +60,9 @@ class Aws:
     def backlog(self, _queue: str) -> Backlog:
         return self.backlog_
 
-    def of(self, _queue: str) -> frozenset[str]:
+    def check(self, queue: str) -> LimitCheck:
         self.reads.append("types")
-        return self.types
+        return LimitCheck(queue, self.types, self.tenants)
 
     def due(self, *_: Any, **__: Any) -> Page:
         self.reads.append("due")
