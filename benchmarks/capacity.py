@@ -32,8 +32,10 @@ from benchmarks.capacity_model import (
     busiest,
     chunk_units,
     deployments_for,
+    fullest_line,
     log_rate,
     log_units,
+    mixed,
     needs,
     partitions_of,
     published_rate,
@@ -54,6 +56,7 @@ FEW_JOBS: Final = 20
 
 RATES: Final = (1_000.0, 100_000.0)
 LOGGED: Final = (500, 1_000, 1_500, 2_000, 2_500, 3_000)
+LINES: Final = (1, 2, 4, 8, 16, 32, 64)
 FACTORS: Final = (READERS, 2, 4)
 SERVERS: Final = (50.0, 200.0, 1_000.0)
 """Dollars a month: one small machine with its cache; two of them in two zones; a small cluster."""
@@ -130,6 +133,7 @@ def tables(counted: Counted, loads: Sequence[Load], servers: Sequence[float]) ->
     return [
         _keys(counted.ordinary),
         _lists(counted),
+        _wide(counted),
         _log(counted.ordinary),
         _published(counted.ordinary),
         *(_load(load, counted.ordinary) for load in loads),
@@ -163,6 +167,23 @@ def _lists(counted: Counted) -> PageTable:
     rows.append(("each heartbeat more", "0", f"{beat:g}", beating, ""))
     columns = ("jobs that begin", "ready", "waiting", "jobs/s at most", "both in one partition")
     return PageTable("lists", columns, rows)
+
+
+def _wide(counted: Counted) -> PageTable:
+    """Return how many jobs a second a queue passes, by the number of its lines."""
+    units = (busiest(counted.ordinary), mixed(counted.lives, counted.beating))
+    rows = []
+    for lines in LINES:
+        share = fullest_line(lines)
+        rates = (PARTITION_WRITES / (each * share) for each in units)
+        rows.append((f"{lines}", f"{share * lines:.2f}", *map(_amount, rates)))
+    columns = (
+        "lines",
+        "fullest line, of the average",
+        "jobs/s that begin at once",
+        "jobs/s, mixed",
+    )
+    return PageTable("wide", columns, rows)
 
 
 def _log(writes: Writes) -> PageTable:

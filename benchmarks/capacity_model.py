@@ -8,6 +8,7 @@ AWS grants by default in us-east-1, with their date. Each assumption has its nam
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Final
 
 from benchmarks.event_appends import BATCH, Appends, batch_s, simulate
 from benchmarks.hot_keys import BEAT_MS, Life, Writes
+from ojs_aws.domain.queues.lines import shard_of
 from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 
 QUOTAS_ON: Final = "2026-11"
@@ -133,6 +135,34 @@ def queue_rate(writes: Writes, *, is_shared: bool = False) -> float:
     """
     units = sum(writes.index.values()) / writes.jobs if is_shared else busiest(writes)
     return PARTITION_WRITES / units
+
+
+MIX: Final[Mapping[str, float]] = {
+    "at once": 0.7,
+    "scheduled": 0.2,
+    "with one failed attempt": 0.1,
+}
+"""Jobs of a busy queue by how they come to their end; each has a heartbeat."""
+
+IDS: Final = 50_000
+
+
+def fullest_line(lines: int) -> float:
+    """The part of all jobs that stands in the line with most of them, by the hash of their ids."""
+    ids = (
+        f"01990000-0000-7000-8000-{number * 2_654_435_761 % 2**48:012x}" for number in range(IDS)
+    )
+    return max(Counter(shard_of(job_id, lines) for job_id in ids).values()) / IDS
+
+
+def mixed(lives: Mapping[str, Writes], beating: Writes) -> float:
+    """Write units of a job of the mix in the busiest list of its line."""
+    units = {
+        name: sum(share * lives[life].per_job(f"default|{name}") for life, share in MIX.items())
+        for name in ("ready", "waiting")
+    }
+    beat = (busiest(beating) - busiest(lives["at once"])) / BEATS
+    return max(units["ready"], units["waiting"] + beat)
 
 
 def running(beating: Writes, ordinary: Writes) -> float:

@@ -91,10 +91,13 @@ class Life:
 ORDINARY: Final = Life()
 
 
-def observe(jobs: int, life: Life = ORDINARY) -> Writes:
-    """Pass jobs through and count their writes."""
+def observe(jobs: int, life: Life = ORDINARY, lines: int = 1) -> Writes:
+    """Pass jobs through and count their writes.
+
+    :param lines: over how many lines the jobs are spread.
+    """
     clock = SlowClock()
-    lab = Laboratory(clock)
+    lab = Laboratory(clock, lines)
     backend, stream = lab.backend, lab.changes()
     consume = build_stream(backend, read_image, measure=lambda *_: None)
     backend.jobs.push(Job("warm.up", []))

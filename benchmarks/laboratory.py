@@ -38,15 +38,18 @@ class Laboratory:
     :ivar aws: whose calls are counted.
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, lines: int = 1) -> None:
         """Set up an AWS and a backend.
 
         :param clock: None for the time as it is.
+        :param lines: over how many lines the jobs of the queue are spread.
         """
         given = clock or SystemClock()
         self.aws = aws = MemoryAws.at(given.look if isinstance(given, SlowClock) else given.now)
         base = Settings(  # as it is deployed
-            stream_deletes_messages=True, stream_lists_completed=True
+            stream_deletes_messages=True,
+            stream_lists_completed=True,
+            wide_queues=(("default", lines),) if lines > 1 else (),
         )
         create_table(aws.dynamodb, base.table)
         aws.s3.create_bucket(Bucket="documents")
@@ -56,6 +59,8 @@ class Laboratory:
         self.backend: Backend = build_backend(
             self.settings, clients, clock=clock, parallel=IN_ORDER
         )
+        if lines > 1:
+            self.backend.queues.config.change("default", {"ordering_shards": lines})
         aws.calls.made.clear()
 
     def take(self) -> Counter[str]:

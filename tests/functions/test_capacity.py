@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import log_readers
 from benchmarks.capacity import (
+    FEW_JOBS,
     NAMES,
     ORDINARY,
     RATES,
@@ -23,13 +24,16 @@ from benchmarks.capacity import (
 from benchmarks.capacity_model import (
     HEADROOM,
     LARGE_CHUNK,
+    PARTITION_WRITES,
     Load,
     appends,
     chunk_units,
     deployments_for,
     executions,
+    fullest_line,
     log_rate,
     log_units,
+    mixed,
     needs,
     published_rate,
     queue_rate,
@@ -37,16 +41,18 @@ from benchmarks.capacity_model import (
     running,
 )
 from benchmarks.event_appends import simulate
-from benchmarks.hot_keys import Writes
+from benchmarks.hot_keys import Writes, observe
 from benchmarks.log_readers import JOB_RECORDS, PUT_MS, RATE, READERS, ways
 from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
+from ojs_aws.domain.queues.lines import line_of
 from ojs_aws.pricing import MONTH_S, PRICES
 
 pytestmark = pytest.mark.thorough
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = "\n".join(
-    (DOCS / name).read_text("utf-8") for name in ("capacity.md", "capacity-large.md")
+    (DOCS / name).read_text("utf-8")
+    for name in ("capacity.md", "capacity-large.md", "wide-queues.md")
 )
 SENTENCES: Final = re.sub(r"\s+", " ", PAGE)
 TOTALS = QUEUES.key("default")["pk"]["S"]
@@ -63,6 +69,27 @@ def counted() -> Counted:
 def writes(counted: Counted) -> Writes:
     """Those that begin at once and succeed at their first attempt."""
     return counted.ordinary
+
+
+def test_a_wide_queue_spreads_all_that_a_queue_is_hot_for() -> None:
+    """Its lines share the writes of one list, and no other key becomes hotter."""
+    one, four = observe(FEW_JOBS), observe(FEW_JOBS, lines=4)
+    assert four.table.keys() == one.table.keys()
+    assert four.table["job"] == one.table["job"]
+    for name in ("ready", "waiting"):
+        lines = [f"{line_of('default', shard)}|{name}" for shard in range(4)]
+        assert sum(four.index[line] for line in lines) == one.index[f"default|{name}"]
+        assert max(four.index[line] for line in lines) < one.index[f"default|{name}"]
+    assert sum(four.index.values()) == sum(one.index.values())
+
+
+def test_the_lines_of_a_wide_queue_are_about_equally_full() -> None:
+    """A tenth above the average, at most; ten thousand jobs a second of all kinds find room."""
+    counted = count(FEW_JOBS)
+    for lines in (2, 16, 64):
+        assert 1 <= fullest_line(lines) * lines < 1.15
+    units = mixed(counted.lives, counted.beating)
+    assert 10_000 * units * fullest_line(64) < PARTITION_WRITES
 
 
 def test_jobs_share_their_lists_the_totals_and_the_event_log_alone(
