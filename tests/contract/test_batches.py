@@ -89,6 +89,13 @@ def test_a_log_comes_back_exactly(batches: Batches) -> None:
     assert [job.record for job in read[1:]] == [job.record for job in jobs[1:]]
 
 
+def test_a_log_says_which_jobs_are_the_last_of_their_sequences(batches: Batches) -> None:
+    jobs = [replace(each, is_last=number == 2) for number, each in enumerate(staged(4))]
+    sizes = batches.stage("b-1", "t1", jobs)
+    batch = OpenBatch(id="b-1", token="t1", committed_at=NOW, sizes=sizes, marks=b"")
+    assert [each.is_last for each in batches.part(batch, 0)] == [False, False, True, False]
+
+
 def test_documents_that_are_alike_share_the_bytes_of_a_part() -> None:
     """Each by itself they are too large for one: they are deflated together."""
     chance = random.Random(1)

@@ -1,0 +1,191 @@
+"""Large batches of sequenced jobs: what their sequences name, for how long, and what that costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import BackendUnavailableError
+from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import OnDiscard
+from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.sequences import Sequence
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from tests.jobs import any_job
+from tests.simulation.world import World
+
+KEY = "order-4711"
+ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
+
+
+@pytest.fixture
+def world() -> World:
+    """A backend without jobs, which knows the settings of its queue."""
+    made = World()
+    made.backend.queues.push_settings.of("default")
+    return made
+
+
+def jobs_of(count: int, *keys: str) -> list[Job]:
+    """Jobs whose keys take turns."""
+    return [
+        any_job("a.b", [at], id=an_id(at), sequence=keys[at % len(keys)]) for at in range(count)
+    ]
+
+
+def an_id(number: int) -> str:
+    return f"01990000-0000-7000-8000-f000000{number:05x}"
+
+
+def pushed(world: World, key: str = KEY) -> JobRecord:
+    """One more job of a sequence."""
+    record = world.backend.jobs.push(any_job("a.b", [], sequence=key)).record
+    assert record is not None
+    return record
+
+
+def seen(world: World, key: str = KEY) -> Sequence:
+    """The sequence as it is."""
+    found = world.backend.stores.sequences().load("", key)
+    assert found is not None
+    return found
+
+
+def cost_of(world: World, act: Callable[[], object]) -> Counter[str]:
+    """The AWS calls of something."""
+    world.aws.calls.made.clear()
+    act()
+    return Counter(world.aws.calls.made)
+
+
+def position(job: JobRecord) -> int:
+    """Where a job stands in its sequence."""
+    assert job.sequence is not None
+    return job.sequence.position
+
+
+def interrupted(world: World, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Push sixty jobs by a process that stores so many transactions of jobs, and dies."""
+    admit, left = world.unique.admit, [after]
+
+    def dies(*given: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise BackendUnavailableError("died")
+        admit(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.unique, "admit", dies, raising=False)
+        world.backend.jobs.push.all(jobs_of(60, KEY))
+
+
+@pytest.mark.parametrize(("after", "stored"), [(0, 0), (1, 49)])
+def test_a_sequence_names_a_batch_until_its_last_job_is_there(
+    world: World, monkeypatch: pytest.MonkeyPatch, after: int, stored: int
+) -> None:
+    """Whoever comes before that puts the others there first."""
+    interrupted(world, monkeypatch, after)
+    assert len(world.stored.jobs) == stored
+    assert len(seen(world).batches) == 1
+    assert position(pushed(world)) == 61
+    assert seen(world).batches == ()
+    assert len(world.stored.jobs) == 61
+
+
+@pytest.mark.parametrize(
+    ("count", "keys", "transactions"),
+    [(98, 1, 2), (99, 1, 3), (98, 2, 2), (99, 2, 3), (66, 66, 2), (67, 67, 3)],
+)
+def test_a_transaction_holds_as_many_jobs_as_surely_fit(
+    world: World, count: int, keys: int, transactions: int
+) -> None:
+    """A job, its row, and an item for each key: a hundred at most; one more commits the log."""
+    jobs = jobs_of(count, *(f"k{number}" for number in range(keys)))
+    calls = cost_of(world, lambda: world.backend.jobs.push.all(jobs))
+    assert calls["TransactWriteItems"] == 1 + transactions
+    assert len(world.stored.jobs) == count
+
+
+def test_what_names_no_batch_is_settled_by_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would import something and ask for nothing."""
+    asked: list[Sequence] = []
+    monkeypatch.setattr(type(world.backend), "settle_batches", lambda _, each: asked.append(each))
+    pushed(world)
+    assert pushed(world).state is JobState.PENDING
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "names", "asks"),
+    [
+        (OnDiscard.CANCEL, ("b",), True),
+        (OnDiscard.CANCEL, (), False),
+        (OnDiscard.SKIP, ("b",), False),
+        (OnDiscard.STOP, ("b",), False),
+    ],
+)
+def test_only_a_cancelled_sequence_asks_for_batches_when_a_job_is_discarded(
+    world: World, choice: OnDiscard, names: tuple[str, ...], asks: bool
+) -> None:
+    """The others go on with what is there."""
+    sequence = {"key": KEY, "on_discard": str(choice)}
+    job = any_job("a.b", [], sequence=sequence, retry={"max_attempts": 1})
+    world.backend.jobs.push(job)
+    [head] = world.backend.jobs.fetch(FetchRequest(("default",), 1, "w"))
+    world.backend.jobs.fail(head.id, "w", ERROR)
+    named = seen(world)
+    sequences = world.backend.stores.sequences()
+    assert sequences.name_batches(named, replace(named, batches=names, version=9))
+    asked: list[Sequence] = []
+
+    def settle(found: Sequence) -> bool:
+        asked.append(found)
+        return False
+
+    advance = replace(world.backend.sequence_advance, settle=settle)
+    assert advance.advance("", KEY)
+    assert bool(asked) is asks
+
+
+def test_an_idle_sequence_is_left_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often somebody looks at it."""
+    interrupted(world, monkeypatch, 0)
+    before = seen(world)
+    assert before.job_id == ""
+    for _ in range(2):
+        assert world.backend.sequence_advance.advance("", KEY)
+    assert seen(world) == before
+
+
+def test_a_batch_that_is_settled_is_named_no_longer_by_its_last_write(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to write for it after that."""
+    interrupted(world, monkeypatch, 0)
+    calls = cost_of(world, lambda: world.backend.settle_batches(seen(world)))
+    assert calls["UpdateItem"] == 0
+    assert calls["TransactWriteItems"] == 2
+
+
+@pytest.mark.parametrize(("unique", "sequenced", "stages"), [(32, 2, False), (33, 1, True)])
+def test_jobs_that_replace_others_may_be_too_many_for_the_transaction(
+    world: World, unique: int, sequenced: int, stages: bool
+) -> None:
+    """A job, its lock and the one that it replaces; and a job with its sequence, or its row."""
+    policy: Any = {"keys": ["type", "args"], "on_conflict": "replace"}
+
+    def batch() -> list[Job]:
+        return [any_job("a.b", [at], unique=policy) for at in range(unique)]
+
+    world.backend.jobs.push.all(batch())
+    world.faults.calls.clear()
+    world.backend.jobs.push.all([*batch(), *jobs_of(sequenced, KEY)])
+    assert ("stage" in world.faults.calls) is stages
+    assert len(world.stored.jobs) == 2 * unique + sequenced
