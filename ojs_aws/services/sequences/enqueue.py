@@ -59,9 +59,9 @@ class SequenceEnqueue:
         for sequence, positions in groups.items():
             jobs = [job for at in positions if (job := found[at].job) is not None]
             placed, change = enqueue(jobs, known.get(sequence), self.clock.now())
-            names = {*change.after.batches}
-            if batch in names and any(job.id in last for job in jobs):
-                change = replace(change, after=with_batches(change.after, names - {batch}))
+            if any(job.id in last for job in jobs):
+                names = {*change.after.batches} - {batch}
+                change = replace(change, after=with_batches(change.after, names))
             enqueued.append(change)
             for at, job in zip(positions, placed, strict=True):
                 found[at] = replace(found[at], job=job)

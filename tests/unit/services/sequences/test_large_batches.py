@@ -13,6 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import OnDiscard
+from ojs_aws.domain.jobs.batches import StagedJob
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.sequences import Sequence
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -152,6 +153,19 @@ def test_only_a_cancelled_sequence_asks_for_batches_when_a_job_is_discarded(
     advance = replace(world.backend.sequence_advance, settle=settle)
     assert advance.advance("", KEY)
     assert bool(asked) is asks
+
+
+def test_a_batch_is_named_once(world: World) -> None:
+    """Also by two copies of its request."""
+    pushed(world)
+    batches = world.backend.batch_push.sequence_batches()
+    jobs = [StagedJob(replace(pushed(world, key), id=an_id(at))) for at, key in enumerate("kkm")]
+    found: list[StagedJob] = []
+    for written in (2, 0):
+        calls = cost_of(world, lambda: found.extend(batches.announce("b-0", jobs)))
+        assert calls["UpdateItem"] + calls["PutItem"] == written
+    assert [each.is_last for each in found] == [False, True, True] * 2
+    assert [seen(world, key).batches for key in "km"] == [("b-0",)] * 2
 
 
 def test_an_idle_sequence_is_left_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
