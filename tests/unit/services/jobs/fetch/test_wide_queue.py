@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_since, ready_sort_key
 from ojs_aws.domain.queues.state import Message, ReceivedMessage
@@ -19,9 +20,12 @@ from ojs_aws.services.jobs.fetch.candidates import (
     QueueSnapshot,
     shown,
 )
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.wide_queue import BEHIND_US, WideQueues, later
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import a_job
+from tests.job_steps import pushed
+from tests.simulation.world import World
 from tests.unit.services.jobs.fetch.scripted import Jobs, claims_of, row_of
 
 NOW = Instant(FakeClock.at)
@@ -160,3 +164,40 @@ def test_equal_jobs_of_the_further_line_come_last_unless_a_claim_was_lost() -> N
     assert ordered == [urgent, much_older, own, older]
     claims.lost = 1
     assert line.turn(older)[1] == own.rank
+
+
+def test_the_line_with_the_most_urgent_hidden_jobs_counts() -> None:
+    """A job that is less urgent than what one line may hide has to wait for another look."""
+    full = PAGE - MARKS
+    heads = {
+        shard: Head(tuple(a_row(100 * shard + n, shard, priority) for n in range(full)))
+        for shard, priority in ((1, 5), (2, 3))
+    }
+    seen = wide(Lines(heads)).look("q", named(1, 2), goes_further=False)(1)
+    assert seen.may_hide(shown(heads[2].jobs[0]))
+    assert not seen.may_hide(shown(heads[1].jobs[0]))
+
+
+@pytest.fixture
+def world() -> World:
+    """A deployment with a wide queue, of which two lines are in use."""
+    made = World(settings=Settings(queues=("default", "mail"), wide_queues=(("mail", 2),)))
+    made.backend.queues.config.change("mail", {"ordering_shards": 2})
+    return made
+
+
+def test_a_queue_with_one_line_is_looked_at_without_a_message(world: World) -> None:
+    """Beside a wide one, of which that is not so."""
+    jobs = {name: pushed(world.backend, queue=name) for name in ("default", "mail")}
+    world.lose_messages()
+    fetch = world.backend.jobs.fetch
+    assert [job.id for job in fetch(FetchRequest(("default",)))] == [jobs["default"].id]
+    assert fetch(FetchRequest(("mail",))) == []
+
+
+def test_a_fetch_of_one_job_takes_one_message(world: World) -> None:
+    """Other workers find the others at once; many take ten at most."""
+    for _ in range(25):
+        pushed(world.backend, queue="mail")
+    fetch = world.backend.jobs.fetch
+    assert [len(fetch(FetchRequest(("mail",), count))) for count in (1, 1, 3, 20)] == [1, 1, 3, 20]
