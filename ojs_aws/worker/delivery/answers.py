@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
+from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.failures import MAX_BACKTRACE_CHARACTERS
 from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.retry import read_retry_policy
+from ojs_aws.topology import DELIVERY_START_S
 from ojs_aws.worker.failure import JobError, SnoozeError
 
 MAX_ANSWER_BYTES: Final = 1024 * 1024
+DELIVERY_ERROR: Final = "delivery_error"
+TIMED_OUT: Final = "timeout"
 
 _MISCONFIGURED: Final = {
     401: "does not accept the request's authentication",
@@ -29,10 +34,32 @@ COOLDOWN_S: Final = 60.0
 class DeliveryError(JobError):
     """Fails a job whose delivery failed, in a way that may pass: it is retried by its policy."""
 
-    def __init__(self, message: str, kind: str) -> None:
-        """Say what happened; the details name the class that ojs-serverless 7.2 gives it."""
-        details: dict[str, JsonValue] = {"error_class": "delivery_error"}
+    def __init__(self, message: str, kind: str, error_type: str) -> None:
+        """Say what happened; the details name it as ojs-serverless 7.2 does.
+
+        :param error_type: ``timeout``, ``network_error``, ``invalid_response``, or a status.
+        """
+        details: dict[str, JsonValue] = {"error_class": DELIVERY_ERROR, "error_type": error_type}
         super().__init__(message, type=kind, details=details)
+
+    def describe(self, job: Job, delivery_id: str, circuit: Circuit, *, is_cold: bool) -> None:
+        """Say which delivery it was, and what that means for the next one (7.2).
+
+        An endpoint that may still be starting gets some seconds before the next delivery, where the
+        job's policy would retry sooner (3.4): it may yet complete the job of this one.
+
+        :param is_cold: no answer had come for so long that the endpoint may have had to start.
+        """
+        is_suspected = is_cold and self.details["error_type"] == TIMED_OUT
+        self.details |= {
+            "delivery_id": delivery_id,
+            "cold_start_suspected": is_suspected,
+            "circuit_breaker_state": "open" if circuit.reason else "closed",
+        }
+        if is_suspected:
+            retry = max(1, job.attempt - uncounted_attempts(job))
+            own_ms = read_retry_policy(job.retry).delay_ms(retry, f"{job.id}:{job.attempt}")
+            self.delay_ms = max(own_ms, DELIVERY_START_S * 1000)
 
 
 class UndeliveredError(SnoozeError):
@@ -78,6 +105,7 @@ def result_of(url: str, status: int, answer: bytes) -> object:
         f"{url} answered {status} with neither status: completed nor status: failed and an "
         'error. It must answer a JSON object: {"status": "completed", "result": ...}.',
         "InvalidAnswer",
+        "invalid_response",
     )
 
 

@@ -20,6 +20,7 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.topology import DELIVERY_START_S
 from ojs_aws.worker.delivery.answers import (
     MAX_ANSWER_BYTES,
+    TIMED_OUT,
     Circuit,
     DeliveryError,
     UndeliveredError,
@@ -124,9 +125,18 @@ class HttpDelivery:
         """
         if reason := self._circuit.refuses():
             raise self._given_back(ctx.job, reason)
-        own_s = self.timeout_s if longest_s is None else min(self.timeout_s, longest_s)
-        timeout_s = own_s + self._start_s()
-        delivery_id, keys = f"del_{uuid.uuid4()}", self._signing_keys()
+        is_cold, delivery_id = self._is_cold(), f"del_{uuid.uuid4()}"
+        timeout_s = self.timeout_s if longest_s is None else min(self.timeout_s, longest_s)
+        timeout_s += DELIVERY_START_S if is_cold else 0
+        try:
+            return self._delivered(ctx, delivery_id, timeout_s)
+        except DeliveryError as problem:
+            problem.describe(ctx.job, delivery_id, self._circuit, is_cold=is_cold)
+            raise
+
+    def _delivered(self, ctx: JobContext, delivery_id: str, timeout_s: float) -> object:
+        """Send a job, and return its result."""
+        keys = self._signing_keys()
         report = self._report(ctx, keys[0])
         body = self._body(ctx.job, delivery_id, timeout_s, report)
         headers = self._headers(ctx.job, delivery_id, body, keys)
@@ -135,9 +145,10 @@ class HttpDelivery:
         except PrivateAddressError as problem:
             raise self._wrong(ctx.job, f"has a private address ({problem})") from None
         except _no_answer() as problem:
-            reason = _reason(problem, timeout_s)
+            reason, error_type = _reason(problem, timeout_s)
             self._circuit.note_failure(reason)
-            raise DeliveryError(f"{self.url} did not answer: {reason}.", "NoAnswer") from None
+            text = f"{self.url} did not answer: {reason}."
+            raise DeliveryError(text, "NoAnswer", error_type) from None
         if status == HTTPStatus.ACCEPTED and report is not None:
             reports, token = report
             self._note_answer()
@@ -157,7 +168,8 @@ class HttpDelivery:
             raise self._wrong(job, wrong)
         if status // 100 not in _OF_THE_HANDLER:
             self._circuit.note_failure(f"answers {status}")
-            raise DeliveryError(f"{self.url} answered {status}.", "EndpointCrashed")
+            text = f"{self.url} answered {status}."
+            raise DeliveryError(text, "EndpointCrashed", str(status))
         self._note_answer()
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             busy = "takes no more jobs now (429)"
@@ -186,11 +198,10 @@ class HttpDelivery:
         error.type = "UndeliveredError"
         return error
 
-    def _start_s(self) -> float:
-        """Return the seconds that a delivery has beside its timeout: the endpoint may start."""
+    def _is_cold(self) -> bool:
+        """Return whether the endpoint may have to start, so that a delivery gets more time."""
         answered_at = self._answered_at
-        is_warm = answered_at is not None and self._monotonic() < answered_at + IDLE_S
-        return 0.0 if is_warm else DELIVERY_START_S
+        return answered_at is None or self._monotonic() >= answered_at + IDLE_S
 
     def _report(self, ctx: JobContext, key: str) -> tuple[LateReports, str] | None:
         """Return where the endpoint may report later, and by which token; None: nowhere."""
@@ -277,11 +288,11 @@ def _no_answer() -> tuple[type[Exception], ...]:
     return (errors.HTTPError, OSError)
 
 
-def _reason(problem: BaseException, timeout_s: float) -> str:
-    """Say why no answer came, without the address once more."""
+def _reason(problem: BaseException, timeout_s: float) -> tuple[str, str]:
+    """Say why no answer came, without the address once more; return the type of that error, too."""
     import urllib3.exceptions as errors
 
     is_refused = isinstance(problem, errors.NewConnectionError)  # of urllib3, also a timeout
     if isinstance(problem, (errors.TimeoutError, TimeoutError)) and not is_refused:
-        return f"no answer within {timeout_s:g} s"
-    return f"no connection ({type(problem).__name__})"
+        return f"no answer within {timeout_s:g} s", TIMED_OUT
+    return f"no connection ({type(problem).__name__})", "network_error"

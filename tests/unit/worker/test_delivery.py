@@ -316,7 +316,7 @@ async def test_2_3_a_5xx_is_retried_as_a_delivery_error(endpoint: Endpoint, stat
         "EndpointCrashed",
         f"{endpoint.url} answered {status}.",
     )
-    assert error["details"] == {"error_class": "delivery_error"}
+    assert error["details"]["error_class"] == "delivery_error"
 
 
 async def test_7_1_an_endpoint_that_has_to_start_gets_more_time(endpoint: Endpoint) -> None:
@@ -337,7 +337,7 @@ async def test_7_2_an_error_of_the_handler_is_no_delivery_error(endpoint: Endpoi
     of_delivery = await Deliveries(endpoint.url).failed()
     assert of_handler["type"] == "smtp"
     assert "error_class" not in of_handler.get("details", {})
-    assert of_delivery["details"] == {"error_class": "delivery_error"}
+    assert of_delivery["details"]["error_class"] == "delivery_error"
 
 
 async def test_2_3_a_timeout_is_retried(endpoint: Endpoint) -> None:
@@ -349,7 +349,7 @@ async def test_2_3_a_timeout_is_retried(endpoint: Endpoint) -> None:
     error = await sending.failed()
     waiting.set()
     assert error["message"] == f"{endpoint.url} did not answer: no answer within 0.2 s."
-    assert (error["type"], error["details"]) == ("NoAnswer", {"error_class": "delivery_error"})
+    assert (error["type"], error["details"]["error_class"]) == ("NoAnswer", "delivery_error")
     assert "retryable" not in error
 
 

@@ -178,7 +178,8 @@ def test_7_1_a_certificate_of_another_host_is_a_delivery_error(
     error = refused(serve(trusted.certificate("other.example")))
     assert error.type == "NoAnswer"
     assert "SSLError" in str(error)
-    assert error.details == {"error_class": "delivery_error"}
+    assert error.details["error_class"] == "delivery_error"
+    assert error.details["error_type"] == "network_error"
 
 
 def test_7_1_an_unknown_authority_is_a_delivery_error(
