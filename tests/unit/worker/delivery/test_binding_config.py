@@ -515,3 +515,33 @@ def test_10_1_jobs_wait_while_bounds_cannot_be_read(bound: Bound) -> None:
     bound.worker.limits_of = fail
     waiting = bound.ended()
     assert waiting.state is JobState.AVAILABLE
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("is_death", [False, True], ids=["error", "death"])
+def test_10_1_6_whatever_call_fails_no_slot_is_lost_or_taken_twice(
+    when: str, is_death: bool
+) -> None:
+    """A call that fails, or a process that ends, before or after each call took effect."""
+    at, count = 0, 1
+    while at < count:
+        at += 1
+        bench = functions.Bench()
+        register(bench, {"max_concurrency": 1})
+        ids = [bench.push(), bench.push()]
+        fault = functions.FaultAt(bench, at, when, is_death)
+        plain = bench.calls.inject
+        for _ in range(12):
+            bench.calls.inject = fault
+            functions.run_round(bench)
+            bench.calls.inject = plain
+            assert active(bench, ids) <= 1, at
+            if bench.job(ids[-1]).state.is_terminal and bench.job(ids[0]).state.is_terminal:
+                break
+            bench.pass_s(functions.RESERVATION_S / 2)
+            bench.backend.upkeep.sweep.tick()
+        count = min(fault.count, 40)
+        assert {bench.job(each).state for each in ids} == {JobState.COMPLETED}, at
+        bucket = bench.backend.stores.limits().load(binding_key("email", "shop"))
+        assert bucket is not None
+        assert bucket.active == 0, at
