@@ -62,7 +62,8 @@ class TaskSettler:
     def settle(self, task: Task) -> bool:
         """Settle the job of a task that has stopped; return False if that must be repeated.
 
-        Makes one read, and nothing else if the attempt is over.
+        Makes one read, and nothing else if the attempt is over; where its binding is bounded, it
+        also sends a message then.
         """
         if task.end is None or task.group != self.group:
             return True
@@ -71,6 +72,9 @@ class TaskSettler:
             record = self.backend.changer.find(job_id)
             if record is not None and task.attempt.which.is_running(record):
                 self._report(record, task, task.end)
+            elif record is not None and task.config.max_concurrency is not None:
+                # Its container has reported: nobody has woken those that wait for its slot.
+                self.backend.job_messages.wake_next(record, self.backend.clock.now())
         except (ConflictError, NotFoundError) as refusal:
             _logger.warning("The end of a task of job %s no longer counts: %s", job_id, refusal)
         except BackendError as problem:

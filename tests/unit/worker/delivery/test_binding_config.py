@@ -480,6 +480,28 @@ def test_10_1_no_more_tasks_run_than_a_binding_allows() -> None:
     assert len(bench.ecs.tasks) == 3
 
 
+def test_10_1_6_the_end_of_a_task_that_has_reported_wakes_the_next_one() -> None:
+    """Its report came by the API, which wakes nobody; an unbounded one costs no message."""
+    for config, begun in (({"max_concurrency": 1}, 2), ({}, 2)):
+        bench = tasks.Bench()
+        register(bench, config)
+        first = bench.push()
+        bench.dispatch()
+        arn = bench.arn
+        second = bench.push()
+        bench.dispatch()
+        assert bench.request(bench.environment(arn), "POST", "/ack", {}).status == 200
+        assert bench.job(first).state is JobState.COMPLETED
+        bench.calls.made.clear()
+        bench.ecs.end(arn, 0)
+        assert bench.settle(arn) == []
+        sent = bench.calls.made["SendMessage"] + bench.calls.made["SendMessageBatch"]
+        assert sent == (1 if config else 0)
+        bench.dispatch()
+        assert bench.job(second).state is JobState.ACTIVE
+        assert len(bench.ecs.tasks) == begun
+
+
 def test_10_1_an_endpoint_gets_no_more_jobs_than_its_binding_allows(
     bound: Bound, endpoint: Endpoint
 ) -> None:
