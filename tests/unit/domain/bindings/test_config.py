@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -14,7 +15,9 @@ from ojs_aws.domain.bindings.config import (
     read_config,
     stored_config,
 )
+from ojs_aws.domain.bindings.functions import Binding, limits_of
 from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.job_policies import Limit
 
 WHOLE: Final[dict[str, JsonValue]] = {
     "max_concurrency": 100,
@@ -85,6 +88,17 @@ def test_7_2_errors_have_the_names_of_a_retry_policy(
     config = BindingConfig(non_retryable_errors=patterns)
     assert config.forbids("a.card", "c") is forbids
     assert not config.forbids("d")
+
+
+def test_10_1_bindings_without_a_bound_limit_nothing() -> None:
+    """So that a claim asks nobody."""
+    plain = Binding(name="a", queues=["q"], target="t", types=["a.*"], reservation_s=1)
+    assert limits_of([plain], "q") is None
+    bounded = replace(plain, name="b", types=["b.*"], config=BindingConfig(max_concurrency=3))
+    limit_of = limits_of([plain, bounded], "q")
+    assert limit_of is not None
+    assert (limit_of("a.x"), limit_of("c")) == (None, None)
+    assert limit_of("b.x") == Limit(key="binding/q/b", concurrency=3)
 
 
 def test_2_1_each_registered_member_is_over_the_stacks() -> None:

@@ -385,6 +385,17 @@ def test_10_1_a_function_runs_no_more_jobs_than_its_binding_allows() -> None:
     assert {bench.job(each).state for each in ids} == {JobState.COMPLETED}
 
 
+def test_10_1_6_the_bound_of_a_binding_leaves_other_limits_as_they_are() -> None:
+    """All of them hold."""
+    bench = functions.Bench()
+    register(bench, {"max_concurrency": 2})
+    limit = {"key": "smtp", "concurrency": 1}
+    limited = [bench.push(rate_limit=limit) for _ in range(2)]
+    others = [bench.push() for _ in range(2)]
+    bench.dispatch()
+    assert (active(bench, limited), active(bench, others)) == (1, 1)
+
+
 def test_10_1_each_binding_has_a_bound_of_its_own() -> None:
     """A job of another type passes by those that wait."""
     bench = functions.Bench(functions.two())
@@ -422,6 +433,9 @@ def test_10_1_a_larger_bound_holds_from_the_next_batch_on() -> None:
     assert active(bench, ids) == 3
     service.put("email", "shop", ["*"], None, {"max_concurrency": 1})
     assert active(bench, ids) == 3
+    bench.calls.made.clear()
+    service.put("email", "shop", ["*"], None, {"max_concurrency": 1, "timeout_ms": 1000})
+    assert bench.calls.made["Query"] == 0, "nothing has changed for those that wait"
     service.put("email", "shop", ["*"], None, {"timeout_ms": 1000})
     bench.calls.made.clear()
     service.put("email", "shop", ["*"], None, {"timeout_ms": 2000})
