@@ -279,7 +279,7 @@ def test_7_1_a_crash_is_retried() -> None:
     ],
     ids=["typed", "plain"],
 )
-def test_10_1_a_function_whose_time_is_over_fails_with_a_timeout(said: dict[str, Any]) -> None:
+def test_10_1_3_a_function_whose_time_is_over_fails_with_a_timeout(said: dict[str, Any]) -> None:
     """It is retried as any other timeout."""
     error = error_of(said)
     assert (error["type"], error["code"]) == ("timeout", "timeout")
@@ -327,7 +327,7 @@ def test_7_2_nothing_is_dispatched_to_a_suspended_binding(bench: Bench) -> None:
     assert bench.calls.made["UpdateItem"] == 0
 
 
-def test_7_2_one_job_is_tried_after_a_minute_and_resumes_the_binding(bench: Bench) -> None:
+def test_7_2_6_one_job_is_tried_after_a_minute_and_resumes_the_binding(bench: Bench) -> None:
     """The others wait for how it ends (half-open)."""
     denied(bench)
     ids = [bench.push(), bench.push(), bench.push()]
@@ -520,7 +520,7 @@ def test_a_function_that_dies_is_decided_by_the_end_of_the_reservation(bench: Be
 # ------------------------------------------------------------------------- 8: idempotency
 
 
-def test_8_1_each_attempt_has_its_own_delivery_id(bench: Bench) -> None:
+def test_8_1_2_each_attempt_has_its_own_delivery_id(bench: Bench) -> None:
     """So that a function knows a retry from a repeated event."""
 
     def fail(event: dict[str, Any]) -> None:
@@ -545,7 +545,7 @@ def test_8_2_a_record_that_comes_twice_changes_nothing_the_second_time(bench: Be
     assert bench.job(job_id).state is JobState.COMPLETED
 
 
-def test_8_2_a_late_outcome_counts_while_its_delivery_holds_the_job(bench: Bench) -> None:
+def test_8_2_1_a_late_outcome_counts_while_its_delivery_holds_the_job(bench: Bench) -> None:
     """A moment before the reservation ends."""
     job_id = bench.push()
     bench.dispatch()
@@ -556,7 +556,7 @@ def test_8_2_a_late_outcome_counts_while_its_delivery_holds_the_job(bench: Bench
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-def test_8_2_a_late_outcome_does_not_touch_the_next_delivery(bench: Bench, is_good: bool) -> None:
+def test_8_2_2_a_late_outcome_does_not_touch_the_next_delivery(bench: Bench, is_good: bool) -> None:
     """Neither a result nor a failure; it is dropped, and does not come back."""
 
     def answer(event: dict[str, Any]) -> str:
@@ -604,7 +604,7 @@ def test_8_2_an_outcome_of_a_cancelled_job_is_dropped(bench: Bench) -> None:
         '{"requestPayload":{"job":{"id":"x"},"delivery_id":7,"attempt":1}}',
     ],
 )
-def test_8_2_a_record_that_names_no_delivery_is_dropped(bench: Bench, body: str) -> None:
+def test_8_2_3_a_record_that_names_no_delivery_is_dropped(bench: Bench, body: str) -> None:
     """It would say no more the next time."""
     bench.outcomes.append(body)
     assert bench.settle() == []
@@ -613,7 +613,7 @@ def test_8_2_a_record_that_names_no_delivery_is_dropped(bench: Bench, body: str)
 # ------------------------------------------------------------------------- 10.1: delivery
 
 
-def test_10_1_a_job_is_active_before_its_function_is_invoked(bench: Bench) -> None:
+def test_10_1_2_a_job_is_active_before_its_function_is_invoked(bench: Bench) -> None:
     """The claim is that of every worker."""
     states: list[JobState] = []
     job_id = bench.push()
@@ -629,7 +629,7 @@ def test_10_1_a_job_is_active_before_its_function_is_invoked(bench: Bench) -> No
     assert states == [JobState.ACTIVE]
 
 
-def test_10_1_a_job_is_at_one_function_at_a_time(bench: Bench) -> None:
+def test_10_1_4_a_job_is_at_one_function_at_a_time(bench: Bench) -> None:
     """Whatever messages there are of it, and however often a dispatcher gets them."""
     job_id = bench.push()
     bench.backend.job_messages.send_for([bench.job(job_id)], bench.world.clock.now())

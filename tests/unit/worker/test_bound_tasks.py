@@ -177,7 +177,7 @@ def bench() -> Bench:
 
 
 # ---------------------------------------------------------------------------------- the start
-def test_10_1_a_job_is_active_before_its_task_starts(bench: Bench) -> None:
+def test_10_1_2_a_job_is_active_before_its_task_starts(bench: Bench) -> None:
     """And its message stays hidden."""
     job_id = bench.push()
     assert len(bench.dispatch()) == 1

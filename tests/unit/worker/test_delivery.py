@@ -193,7 +193,7 @@ async def test_2_2_a_request_says_until_when_an_answer_counts(endpoint: Endpoint
     ]
 
 
-async def test_10_1_a_request_is_signed_over_time_and_body(endpoint: Endpoint) -> None:
+async def test_10_1_1_a_request_is_signed_over_time_and_body(endpoint: Endpoint) -> None:
     """As ojs-webhooks 8.1 says; with both keys while one replaces the other (8.3)."""
     await Deliveries(endpoint.url, keys=["new", "old"]).outcome()
     (request,) = endpoint.received
@@ -204,7 +204,7 @@ async def test_10_1_a_request_is_signed_over_time_and_body(endpoint: Endpoint) -
     ]
 
 
-async def test_8_1_each_delivery_has_an_id_of_its_own(endpoint: Endpoint) -> None:
+async def test_8_1_1_and_10_1_7_each_delivery_has_an_id_of_its_own(endpoint: Endpoint) -> None:
     """Header and body name the same."""
     sending = Deliveries(endpoint.url)
     await sending.outcome()
@@ -329,7 +329,9 @@ async def test_7_1_an_endpoint_that_has_to_start_gets_more_time(endpoint: Endpoi
     waiting.set()
 
 
-async def test_7_2_an_error_of_the_handler_is_no_delivery_error(endpoint: Endpoint) -> None:
+async def test_7_2_1_and_10_1_8_an_error_of_the_handler_is_no_delivery_error(
+    endpoint: Endpoint,
+) -> None:
     """People and policies tell them apart, by the type and the details."""
     endpoint.answers(200, {"status": "failed", "error": {"code": "smtp", "message": "refused"}})
     of_handler = await Deliveries(endpoint.url).failed()
@@ -353,7 +355,7 @@ async def test_2_3_a_timeout_is_retried(endpoint: Endpoint) -> None:
     assert "retryable" not in error
 
 
-async def test_10_1_an_answer_that_comes_in_drops_ends_with_the_timeout(
+async def test_10_1_3_an_answer_that_comes_in_drops_ends_with_the_timeout(
     endpoint: Endpoint,
 ) -> None:
     """Each part comes in time, and the whole does not: the handler still holds a worker."""
@@ -443,7 +445,7 @@ async def test_7_2_a_wrong_endpoint_gets_no_further_requests(endpoint: Endpoint)
     assert len(endpoint.received) == 2
 
 
-async def test_7_2_jobs_given_back_wait_twice_as_long_each_time(endpoint: Endpoint) -> None:
+async def test_10_1_5_jobs_given_back_wait_twice_as_long_each_time(endpoint: Endpoint) -> None:
     """Up to five minutes, so that a backlog does not cost much meanwhile."""
     endpoint.answers(403)
     sending = Deliveries(endpoint.url)
@@ -463,7 +465,7 @@ async def test_7_2_jobs_given_back_wait_twice_as_long_each_time(endpoint: Endpoi
         ("Wed, 21 Oct 2026 07:28:00 GMT", 1, 2000),
     ],
 )
-async def test_7_2_a_busy_endpoint_is_asked_again_after_its_time(
+async def test_7_2_4_a_busy_endpoint_is_asked_again_after_its_time(
     endpoint: Endpoint, retry_after: str, times: int, delay_ms: int
 ) -> None:
     """``Retry-After``, or a second that doubles up to a minute."""
@@ -474,7 +476,7 @@ async def test_7_2_a_busy_endpoint_is_asked_again_after_its_time(
     assert isinstance(await sending.outcome(), Succeeded)
 
 
-async def test_7_2_five_failures_in_a_row_open_the_circuit(endpoint: Endpoint) -> None:
+async def test_7_2_5_and_10_1_9_five_failures_in_a_row_open_the_circuit(endpoint: Endpoint) -> None:
     """Then jobs are given back, until one delivery succeeds."""
     sending = Deliveries(endpoint.url)
     endpoint.answers(503)
@@ -649,7 +651,7 @@ def test_a_function_delivers_what_its_variable_names(endpoint: Endpoint) -> None
     assert (delivery.url, delivery.timeout_s) == (endpoint.url, 5)
 
 
-def test_10_1_a_job_is_active_while_it_is_delivered(
+def test_10_1_2_a_job_is_active_while_it_is_delivered(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker claims it first, so no other endpoint gets it at the same time."""

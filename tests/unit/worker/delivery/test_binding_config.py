@@ -151,7 +151,7 @@ def test_7_1_an_event_that_names_errors_otherwise_is_settled_all_the_same(named:
     ("timeout_ms", "ends_ms"),
     [(10_000, 10_000), (149_999, 149_999), (150_001, 150_000), (3_600_000, 150_000)],
 )
-def test_10_1_a_timeout_is_the_deadline_of_an_event(timeout_ms: int, ends_ms: int) -> None:
+def test_10_1_3_a_timeout_is_the_deadline_of_an_event(timeout_ms: int, ends_ms: int) -> None:
     """Never after the reservation's end, which stays as it is: a later outcome counts."""
     bench = functions.Bench()
     register(bench, {"timeout_ms": timeout_ms})
@@ -225,7 +225,7 @@ def overdue(config: dict[str, Any], *, begins: bool = True) -> tuple[tasks.Bench
     return bench, job_id
 
 
-def test_10_1_a_task_that_runs_for_too_long_fails_and_is_stopped() -> None:
+def test_10_1_3_a_task_that_runs_for_too_long_fails_and_is_stopped() -> None:
     """Its time begins when its containers do; the policy decides about a retry."""
     bench, job_id = overdue({})
     assert bench.sweep() == 0
@@ -333,7 +333,7 @@ def test_2_1_an_endpoint_has_errors_after_which_no_retry_helps(
 
 
 @pytest.mark.parametrize(("timeout_ms", "seconds"), [(2_500, 2.5), (30_000, 30), (90_000, 30)])
-def test_10_1_the_shorter_timeout_of_an_endpoint_holds(
+def test_10_1_3_the_shorter_timeout_of_an_endpoint_holds(
     bound: Bound, monkeypatch: pytest.MonkeyPatch, timeout_ms: int, seconds: float
 ) -> None:
     """Of the binding's and the function's; an endpoint that may have to start has more (3.4)."""
@@ -366,7 +366,7 @@ def active(bench: functions.Bench | tasks.Bench, ids: list[str]) -> int:
     return sum(bench.job(each).state is JobState.ACTIVE for each in ids)
 
 
-def test_10_1_a_function_runs_no_more_jobs_than_its_binding_allows() -> None:
+def test_10_1_6_a_function_runs_no_more_jobs_than_its_binding_allows() -> None:
     """The others stay available; the end of one lets the next one begin."""
     bench = functions.Bench()
     register(bench, {"max_concurrency": 2})
@@ -396,7 +396,7 @@ def test_10_1_6_the_bound_of_a_binding_leaves_other_limits_as_they_are() -> None
     assert (active(bench, limited), active(bench, others)) == (1, 1)
 
 
-def test_10_1_each_binding_has_a_bound_of_its_own() -> None:
+def test_10_1_6_each_binding_has_a_bound_of_its_own() -> None:
     """A job of another type passes by those that wait."""
     bench = functions.Bench(functions.two())
     now, few = bench.world.clock.now(), BindingConfig(max_concurrency=1)
@@ -473,7 +473,7 @@ def test_10_1_without_a_bound_a_job_costs_no_call_more() -> None:
     assert bounded["TransactWriteItems"] == 2
 
 
-def test_10_1_no_more_tasks_run_than_a_binding_allows() -> None:
+def test_10_1_6_no_more_tasks_run_than_a_binding_allows() -> None:
     """The end of one wakes the dispatcher, however it comes."""
     bench = tasks.Bench()
     register(bench, {"max_concurrency": 1, "timeout_ms": 60_000})
@@ -516,7 +516,7 @@ def test_10_1_6_the_end_of_a_task_that_has_reported_wakes_the_next_one() -> None
         assert len(bench.ecs.tasks) == begun
 
 
-def test_10_1_an_endpoint_gets_no_more_jobs_than_its_binding_allows(
+def test_10_1_6_an_endpoint_gets_no_more_jobs_than_its_binding_allows(
     bound: Bound, endpoint: Endpoint
 ) -> None:
     """Of all processes together; the claims read its bindings once, as the deliveries do."""

@@ -142,7 +142,7 @@ def test_2_1_a_binding_that_is_deleted_gets_no_job(bound: Bound, endpoint: Endpo
         (302, "answers with a redirect, which is not followed (302)"),
     ],
 )
-def test_7_2_a_wrong_endpoint_suspends_its_binding(
+def test_7_2_2_and_3_a_wrong_endpoint_suspends_its_binding(
     bound: Bound, endpoint: Endpoint, status: int, reason: str
 ) -> None:
     """For all processes; the job is given back, and the next one makes no request."""
@@ -164,7 +164,7 @@ def test_7_2_a_wrong_endpoint_suspends_its_binding(
     assert bound.ended("crm.new").state is JobState.COMPLETED, "the other binding is active"
 
 
-def test_7_2_one_job_is_tried_after_a_minute_and_resumes_the_binding(
+def test_7_2_6_one_job_is_tried_after_a_minute_and_resumes_the_binding(
     bound: Bound, endpoint: Endpoint
 ) -> None:
     """Not a moment before; a failed trial keeps the suspension."""

@@ -32,7 +32,7 @@ def slow(endpoint: Endpoint, sending: Deliveries) -> None:
     ("answer", "error_type"),
     [((503, {}), "503"), ((500, {}), "500"), ((200, {"status": "soon"}), "invalid_response")],
 )
-async def test_7_2_an_error_of_a_delivery_says_what_it_was(
+async def test_7_2_7_an_error_of_a_delivery_says_what_it_was(
     endpoint: Endpoint, answer: Any, error_type: str
 ) -> None:
     """With the id that the endpoint got; no start is suspected where something answered."""
@@ -49,7 +49,7 @@ async def test_7_2_an_endpoint_without_a_connection_is_not_starting(endpoint: En
     assert details == {**CLOSED, "error_type": "network_error"}
 
 
-async def test_7_2_a_cold_start_is_suspected_after_a_while_without_an_answer(
+async def test_7_2_7_a_cold_start_is_suspected_after_a_while_without_an_answer(
     endpoint: Endpoint,
 ) -> None:
     """At the first delivery, and after five minutes; not of an endpoint that has just answered."""
@@ -69,7 +69,7 @@ async def test_7_2_a_cold_start_is_suspected_after_a_while_without_an_answer(
     assert (await sending.failed())["details"].items() >= LATE.items()
 
 
-async def test_7_2_the_error_that_opens_the_circuit_says_so(endpoint: Endpoint) -> None:
+async def test_7_2_7_the_error_that_opens_the_circuit_says_so(endpoint: Endpoint) -> None:
     """The ones before it found it closed."""
     sending = Deliveries(endpoint.url)
     endpoint.answers(503)
