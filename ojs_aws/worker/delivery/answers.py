@@ -34,7 +34,7 @@ COOLDOWN_S: Final = 60.0
 class DeliveryError(JobError):
     """Fails a job whose delivery failed, in a way that may pass: it is retried by its policy."""
 
-    def __init__(self, message: str, kind: str, error_type: str) -> None:
+    def __init__(self, message: str, kind: str, error_type: str = "unknown") -> None:
         """Say what happened; the details name it as ojs-serverless 7.2 does.
 
         :param error_type: ``timeout``, ``network_error``, ``invalid_response``, or a status.
