@@ -117,3 +117,4 @@ def test_a_suspended_tenant_has_met_no_limit() -> None:
     """Nor has a key that is no tenant's."""
     assert exceeded(None, waiting(NOW, SUSPENDED)) == []
     assert exceeded(None, replace(waiting(NOW), key="acme")) == []
+    assert exceeded(None, replace(waiting(NOW), key="queue:acme")) == []
