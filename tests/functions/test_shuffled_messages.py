@@ -92,8 +92,8 @@ def test_an_urgent_job_that_the_index_does_not_show_yet_is_first(
         queue.remove(message)
     head = counted.world.store.head
 
-    def lagging(queue: str, limit: int) -> Head:
-        shown = head(queue, limit)
+    def lagging(queue: str, limit: int, shard: int = 0) -> Head:
+        shown = head(queue, limit, shard)
         return replace(shown, jobs=tuple(row for row in shown.jobs if row.id != urgent))
 
     counted.world.store.head = lagging  # type: ignore[method-assign]

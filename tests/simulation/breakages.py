@@ -381,7 +381,7 @@ MUTATIONS: Final = (
         "head-backwards",
         "FETCH reads the ready list from its end",
         "ojs_aws.adapters.dynamodb.jobs.lists:Lists.head",
-        (("JobList.READY), limit)", "JobList.READY), limit, backwards=True)"),),
+        (("JobList.READY, shard), limit)", "JobList.READY, shard), limit, backwards=True)"),),
     ),
     Mutation(
         "sequence-backwards",

@@ -47,7 +47,8 @@ class Healing:
         sim.promises.lifted.add(SLOW)
         self._stop_crons()
         behind = {queue: HIDDEN for queue in QUEUES if sim.messages.backlog(queue).hidden}
-        is_polled = not sim.profile.heals_by_messages
+        # An empty receive from a wide queue reads no line: there messages alone wake pollers, too.
+        is_polled = not sim.profile.heals_by_messages and sim.profile.lines == 1
         hidden_until = {
             queue: max((held.visible_at for held in found.messages.values()), default=0)
             for queue in QUEUES

@@ -20,8 +20,10 @@ from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
 from ojs_aws.adapters.dynamodb.events.chunks import PARTITION as EVENTS
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.dynamodb.names import DEPTHS
+from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
+from ojs_aws.adapters.dynamodb.names import DEPTHS, GPK
 from ojs_aws.adapters.dynamodb.queues.depths import JOBS
+from ojs_aws.adapters.dynamodb.queues.line_marks import PREFIX as LINES
 from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
@@ -261,6 +263,9 @@ class Simulation:
                 "UpdateExpression", ""
             )
             self.depths.written(sort, jobs, is_corrected=is_corrected)
+        if partition.startswith(LINES) and sort.endswith(PAUSED):
+            queue, when = partition.removeprefix(LINES), (self._count, self.clock.at)
+            self.stored.mark(queue, sort, when, is_shown=new is not None and GPK in new)
         if not is_streamed(partition, sort):
             return
         before = None if old is None else read_image(old)
@@ -284,9 +289,15 @@ class Simulation:
             self.say(f"    job {job.id[-4:]}: {states}")
 
     def _is_held(self, queue: str) -> bool:
-        """Whether the index showed that a queue was paused before the request began that writes."""
+        """Whether the index showed that a queue was paused before the request began that writes.
+
+        A wide queue is paused when all its lines say so: a request that dies before was not
+        answered, and the sweep completes it.
+        """
         acting, info = self._acting, self.stored.queues.get(queue)
         if acting is None or info is None or info.paused_at is None:
+            return False
+        if len(self.stored.paused_lines.get(queue, ())) < self.profile.lines - 1:
             return False
         number, at = self.stored.paused_at[queue]
         return number < acting.number and at + self._most_lag_ms <= acting.ends_at - LONGEST_MS

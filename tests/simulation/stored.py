@@ -17,7 +17,9 @@ from ojs_aws.domain.workflows.workflow import Workflow
 class Stored:
     """Jobs and what belongs to them, each by its id, name or key.
 
-    :ivar paused_at: how many requests there were when a queue was paused last, and the time.
+    :ivar paused_at: how many requests there were when a queue was paused last, and the time. A wide
+        queue is paused with the last of its lines.
+    :ivar paused_lines: the further lines of each wide queue that say that it is paused.
     """
 
     jobs: dict[str, JobRecord] = field(default_factory=dict)
@@ -26,6 +28,7 @@ class Stored:
     buckets: dict[str, Bucket] = field(default_factory=dict)
     queues: dict[str, QueueInfo] = field(default_factory=dict)
     paused_at: dict[str, tuple[int, int]] = field(default_factory=dict)
+    paused_lines: dict[str, set[str]] = field(default_factory=dict)
 
     def write(
         self, partition: str, sort: str, before: Any, after: Any, when: tuple[int, int]
@@ -49,6 +52,15 @@ class Stored:
                     self.paused_at[thing.name] = when
             case _ if partition == CRON:
                 _put(self.crons, sort, after)
+
+    def mark(self, queue: str, line: str, when: tuple[int, int], *, is_shown: bool) -> None:
+        """Note that a line of a wide queue says that it is paused, or does not say it any more."""
+        lines = self.paused_lines.setdefault(queue, set())
+        if is_shown and line not in lines:
+            lines.add(line)
+            self.paused_at[queue] = when
+        elif not is_shown:
+            lines.discard(line)
 
 
 def _put(kept: dict[str, Any], key: str, value: Any) -> None:

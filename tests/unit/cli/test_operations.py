@@ -126,7 +126,18 @@ REASONS: Final = {
 """Why a method of the client has no command."""
 
 OTHERS: Final = frozenset(
-    {"bundle", "cost", "dashboard", "deliver", "deploy", "destroy", "init", "local", "middleware"}
+    {
+        "bundle",
+        "cost",
+        "dashboard",
+        "deliver",
+        "demo fairness",
+        "deploy",
+        "destroy",
+        "init",
+        "local",
+        "middleware",
+    }
     | {"migrate celery", "outbox relay", "outbox retry", "outbox status"}
     | {"preflight", "reference", "run", "settings", "upgrade", "verify-aws"}
 )

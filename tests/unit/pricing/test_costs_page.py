@@ -23,7 +23,8 @@ from ojs_aws.pricing import (
     million,
 )
 from ojs_aws.pricing.estimate import API_GB, GB, STREAM_MS, STREAM_RECORD_MS
-from ojs_aws.pricing.units import STREAM_BATCH, STREAM_LOG, fetch_reads, is_in_s3, life_units
+from ojs_aws.pricing.units import STREAM_LOG, fetch_reads, is_in_s3, life_units
+from ojs_aws.topology import STREAM_BATCH
 
 DOCS: Final = Path(__file__).resolve().parents[3] / "docs"
 PAGES: Final = [page.read_text("utf-8") for page in sorted(DOCS.glob("costs*.md"))]
