@@ -18,6 +18,7 @@ VIEWS: Final = (
     ("cron", "Cron"),
     ("workflows", "Workflows"),
     ("limits", "Limits"),
+    ("tenants", "Tenants"),
     ("schemas", "Schemas"),
     ("events", "Events"),
     ("api-keys", "API keys"),
@@ -30,6 +31,8 @@ def furnish(api: httpx.Client) -> tuple[tuple[str, str], ...]:
     """Let there be something of everything; return the views of single things."""
     headers = {"Content-Type": "application/json"}
     discard(api, "shop", keep=True)
+    push(api, "shared", meta={"tenant_id": "acme"})
+    api.patch("admin/tenants/acme", json={"limits": {"max_concurrency": 3}}).raise_for_status()
     push(api, "shop", options={"retry": {"max_attempts": 3, "initial_interval": "PT1H"}})
     job_id = fail(api, "shop")
     push(api, "slow", options={"rate_limit": {"key": "carrier", "concurrency": 1}})
@@ -56,6 +59,7 @@ def furnish(api: httpx.Client) -> tuple[tuple[str, str], ...]:
     return (
         ("queues/shop", "Queue shop"),
         (f"jobs/{job_id}", "report.build"),
+        ("tenants/acme", "Tenant acme"),
         ("cron/reports", "Cron job reports"),
         ("schemas/report.build.strict", "Schema of report.build.strict"),
         (f"workflows/{workflow_id}", "Workflow release"),

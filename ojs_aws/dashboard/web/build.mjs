@@ -70,6 +70,7 @@ for (const file of built.outputFiles) {
 const named = (entry, ending) =>
   built.outputFiles.map((file) => basename(file.path)).find((name) => name.startsWith(`${entry}-`) && name.endsWith(ending));
 const page = readFileSync(join(here, "index.html"), "utf8")
+  .replace("{{shared}}", `assets/${named("chunk", ".js")}`)
   .replace("{{script}}", `assets/${named("app", ".js")}`)
   .replace("{{style}}", `assets/${named("style", ".css")}`);
 write(join(target, "index.html"), Buffer.from(page));

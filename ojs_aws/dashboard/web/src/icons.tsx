@@ -4,7 +4,7 @@ import {
   Activity, ArrowLeft, ArrowRight, Ban, Bug, CalendarClock, Check, ChevronDown, ChevronRight, CircleAlert, CircleCheck, CircleDashed, CircleDot,
   CircleX, Clock, Copy, Ellipsis, FileBraces, Gauge, Globe, HeartCrack, Hourglass, Inbox, Info, KeyRound, Layers, LayoutDashboard, List, ListFilter,
   Menu, Minus, OctagonAlert, Pause, Play, Plus, RefreshCw, RotateCw, Search, Server, Settings, Sun, Terminal, Timer, Trash2, TrendingDown, TrendingUp,
-  TriangleAlert, Workflow, X,
+  TriangleAlert, Users, Workflow, X,
 } from "lucide";
 import { h } from "preact";
 
@@ -14,7 +14,7 @@ const ICONS = {
   edit: FileBraces, falls: TrendingDown, filter: ListFilter, forward: ArrowRight, globe: Globe, grows: TrendingUp, inbox: Inbox, key: KeyRound, layers: Layers,
   limits: Gauge, list: List, menu: Menu, more: Ellipsis, note: Info, overview: LayoutDashboard, paused: Pause, pending: CircleDashed, plus: Plus,
   refresh: RefreshCw, retryable: RotateCw, right: ChevronRight, scheduled: Clock, search: Search, server: Server, settings: Settings, silent: HeartCrack, slow: Timer,
-  steady: Minus, sun: Sun, trash: Trash2, warning: TriangleAlert, workflow: Workflow,
+  steady: Minus, sun: Sun, tenants: Users, trash: Trash2, warning: TriangleAlert, workflow: Workflow,
 } as const;
 
 export type IconName = keyof typeof ICONS;

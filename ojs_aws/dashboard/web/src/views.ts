@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import type { IconName } from "./icons";
-import { ApiKeys } from "./pages/api_keys";
+import { later } from "./later";
 import { Cron } from "./pages/cron";
 import { CronJob } from "./pages/cron_job";
 import { DeadLetters } from "./pages/dead_letters";
@@ -14,8 +14,6 @@ import { Limits } from "./pages/limits";
 import { Overview } from "./pages/overview";
 import { Queue } from "./pages/queue";
 import { Queues } from "./pages/queues";
-import { Schema } from "./pages/schema";
-import { Schemas } from "./pages/schemas";
 import { Settings } from "./pages/settings";
 import { Workers } from "./pages/workers";
 import { Workflow } from "./pages/workflow";
@@ -39,10 +37,11 @@ export const VIEWS: readonly View[] = [
   { path: "queues", name: "Queues", group: "Flow", icon: "layers", page: Queues, one: Queue },
   { path: "cron", name: "Cron", group: "Flow", icon: "cron", page: Cron, one: CronJob },
   { path: "limits", name: "Limits", group: "Flow", icon: "limits", page: Limits },
+  { path: "tenants", name: "Tenants", group: "Flow", icon: "tenants", page: later("Tenants", (of) => of.Tenants), one: later("Tenant", (of) => of.Tenant) },
   { path: "workers", name: "Workers", group: "Runtime", icon: "server", page: Workers },
   { path: "events", name: "Events", group: "Runtime", icon: "activity", page: Events },
-  { path: "schemas", name: "Schemas", group: "Set-up", icon: "edit", page: Schemas, one: Schema },
-  { path: "api-keys", name: "API keys", group: "Set-up", icon: "key", page: ApiKeys },
+  { path: "schemas", name: "Schemas", group: "Set-up", icon: "edit", page: later("Schemas", (of) => of.Schemas), one: later("Schema", (of) => of.Schema) },
+  { path: "api-keys", name: "API keys", group: "Set-up", icon: "key", page: later("API keys", (of) => of.ApiKeys) },
   { path: "settings", name: "Settings", group: "Set-up", icon: "settings", page: Settings },
 ];
 

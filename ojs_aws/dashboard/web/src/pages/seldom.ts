@@ -1,0 +1,7 @@
+// The views that are loaded when somebody opens one of them.
+
+export { ApiKeys } from "./api_keys";
+export { Schema } from "./schema";
+export { Schemas } from "./schemas";
+export { Tenant } from "./tenant";
+export { Tenants } from "./tenants";
