@@ -22,7 +22,7 @@ def test_a_browser_gets_the_page_and_its_files(deployment: Deployment, api_key: 
         assert page.text == (STATIC / "index.html").read_text()
         assert "script-src 'self'" in page.headers["Content-Security-Policy"]
         files = re.findall(r'(?:src|href)="(assets/[^"]+)"', page.text)
-        assert len(files) == 2
+        assert len(files) == 3
         for name in files:
             answer = http.get(name)
             assert answer.content == (STATIC / name).read_bytes()
