@@ -398,7 +398,7 @@ def test_a_pause_holds_in_each_line_at_once(office: Office) -> None:
 
 
 def test_the_sweep_evens_what_a_pause_left_in_its_middle(office: Office) -> None:
-    """The process died before it had told all lines; likewise for a resume."""
+    """The process died before all lines said it; likewise for a resume."""
     for shard in range(LINES):
         office.push_into(shard)
     store, registry = office.backend.stores.store, office.backend.stores.queues
@@ -416,7 +416,7 @@ def test_the_sweep_evens_what_a_pause_left_in_its_middle(office: Office) -> None
 
 
 def test_a_queue_that_is_paused_stays_so_in_new_lines(office: Office) -> None:
-    """They are told before the first job comes to them."""
+    """They say so before the first job comes to them."""
     office.process(wide_queues=()).queues.service.pause("old")
     wide = office.process(wide_queues=(("old", 4),))
     store = wide.stores.store

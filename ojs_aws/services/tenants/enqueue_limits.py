@@ -45,7 +45,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Refused:
-    """Counts jobs that are refused until the stream is told of them."""
+    """Counts jobs that are refused, until they are written for the stream."""
 
     due_at: Instant
     count: int = 0

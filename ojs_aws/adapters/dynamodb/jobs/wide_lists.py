@@ -125,7 +125,9 @@ class WideLists:
         ends: list[tuple[str, int]] = []
         share = min(limit, max(LEAST_ROWS, -(-2 * limit // self.lines)))
         for shard in range(self.lines):
-            rows, has_more = self._of_line(name, shard, share, place, between, newest_first)
+            rows, has_more = self._of_line(
+                name, shard, share, place, between, newest_first=newest_first
+            )
             found += rows
             if has_more and rows:
                 ends.append(_order(rows[-1], newest_first=newest_first))
@@ -145,7 +147,8 @@ class WideLists:
         limit: int,
         place: _Place | None,
         between: tuple[str, str] | None,
-        newest_first: bool,  # noqa: FBT001 - private, and always the same way
+        *,
+        newest_first: bool,
     ) -> tuple[list[Row], bool]:
         """Return the rows of one line behind a place, and whether there are more."""
         start: Item | None = None

@@ -165,7 +165,7 @@ class Pressures(InTable):
         self.update_item(item_key(PRESSURE_PARTITION, pressure.queue), update)
 
     def refuse(self, refusals: TenantRefusals) -> bool:
-        """Count ``count`` jobs more that a tenant may not enqueue; one write.
+        """Count jobs more that a tenant may not enqueue.
 
         Makes one conditional update.
 

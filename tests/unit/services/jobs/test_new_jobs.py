@@ -88,7 +88,7 @@ def test_a_batch_of_sequences_is_one_transaction_where_it_surely_fits(
 
 
 @pytest.mark.parametrize(("count", "needed"), [(33, 100), (34, 103)])
-def test_a_batch_of_unique_jobs_of_a_sequence_is_one_transaction_or_refused(
+def test_unique_jobs_of_a_sequence_are_one_transaction_or_refused(
     world: World, count: int, needed: int
 ) -> None:
     unique = {"keys": ["type", "args"]}

@@ -132,7 +132,7 @@ def test_what_names_no_batch_is_settled_by_nobody(
         (OnDiscard.STOP, ("b",), False),
     ],
 )
-def test_only_a_cancelled_sequence_asks_for_batches_when_a_job_is_discarded(
+def test_of_discarded_jobs_only_one_that_cancels_asks_for_batches(
     world: World, choice: OnDiscard, names: tuple[str, ...], asks: bool
 ) -> None:
     """The others go on with what is there."""

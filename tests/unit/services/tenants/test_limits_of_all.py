@@ -10,9 +10,11 @@ import pytest
 
 from ojs_aws.config import Settings, SettingsError
 from ojs_aws.domain.errors import TenantLimitError
+from ojs_aws.domain.limits.rules import Bucket, queue_key, tenant_key, type_key
 from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, limits_of_all
 from ojs_aws.services.limits.admin import MAX_TYPES
 from ojs_aws.services.limits.check import LimitCheck
+from tests.contract.test_job_store import NOW, a_job
 from tests.job_steps import fetched_ids, pushed
 from tests.simulation.world import World
 
@@ -79,6 +81,15 @@ def test_more_tenants_are_limited_than_may_have_a_limit_of_their_own() -> None:
     assert check.keys_of("", "a.b", "") == []
     assert not LimitCheck("default").limits_tenant("acme")
     assert LimitCheck("default", most_of_tenant=0).limits_tenant("acme")
+
+
+def test_the_limit_of_all_tenants_is_none_of_queues_and_job_types() -> None:
+    """Their buckets count jobs, also where nothing limits them any more."""
+    check = LimitCheck("default", most_of_tenant=0)
+    for key in (queue_key("default"), type_key("a.b")):
+        assert isinstance(check.take(a_job(), {key: Bucket(key=key)}, NOW), list)
+    key = tenant_key("acme")
+    assert not isinstance(check.take(a_job(), {key: Bucket(key=key)}, NOW), list)
 
 
 def test_operators_see_the_limits_that_apply() -> None:

@@ -98,7 +98,7 @@ def test_a_job_that_may_run_does_not_bring_back_the_messages_of_others() -> None
     assert bench.job(given_back).state is JobState.RETRYABLE
 
 
-def test_a_queue_that_cannot_be_dispatched_does_not_bring_back_those_of_others(
+def test_one_queue_that_fails_brings_back_no_messages_of_others(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own messages come back."""
