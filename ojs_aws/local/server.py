@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack
@@ -257,7 +258,7 @@ class LocalServer:
                 self._sqs.delete_queue(QueueUrl=url)
             aws.create_queues(self._sqs, settings)
             if has_cold_start:
-                self._handlers.update({name: _function(name, again=True) for name in FUNCTIONS})
+                self._handlers.update({name: _function(name) for name in FUNCTIONS})
 
 
 def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
@@ -267,11 +268,13 @@ def _put_back(environ: MutableMapping[str, str], before: Mapping[str, str]) -> N
     environ.update(before)
 
 
-def _function(name: str, *, again: bool = False) -> Handler:
-    """Import the entry point of a deployed function, and return its handler.
+def _function(name: str) -> Handler:
+    """Run the module of a deployed function, as a cold start does, and return its handler.
 
-    :param again: run its module once more, as a cold start does.
+    So the function reads the environment of this server, also where an earlier one ran it.
     """
-    module = importlib.import_module(f"{functions.__name__}.{name}.handler")
-    handler: Handler = (importlib.reload(module) if again else module).handler
+    path = f"{functions.__name__}.{name}.handler"
+    known = sys.modules.get(path)
+    module = importlib.reload(known) if known is not None else importlib.import_module(path)
+    handler: Handler = module.handler
     return handler

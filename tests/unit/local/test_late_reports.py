@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,7 +18,6 @@ import httpx
 import pytest
 
 from ojs_aws import SyncClient
-from ojs_aws.local import functions
 from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.server import LocalServer
 from ojs_aws.worker.secrets import worker_secrets
@@ -72,22 +72,43 @@ def report(delivery: dict[str, Any], path: str, body: object, method: str = "POS
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalServer]:
-    """A server that asks for keys, and knows what signs deliveries."""
+def environ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a machine that knows what signs deliveries, and nothing else of ours."""
     for name in list(os.environ):
         if name.startswith(("OJS_", "AWS_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("OJS_SIGNING_SECRET", KEY)
-    authorizer = f"{functions.__name__}.authorizer.handler"
-    monkeypatch.delitem(sys.modules, authorizer, raising=False)  # a cold start
     worker_secrets.cache_clear()
-    with LocalServer(LocalOptions(port=0, has_auth=True), os.environ) as server:
+
+
+@contextmanager
+def served(options: LocalOptions) -> Iterator[LocalServer]:
+    """A server that answers in a thread of this process."""
+    with LocalServer(options, os.environ) as server:
         thread = threading.Thread(target=server.serve)
         thread.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+            thread.join()
+
+
+@pytest.fixture
+def server(environ: None) -> Iterator[LocalServer]:
+    """A server that asks for keys."""
+    with served(LocalOptions(port=0, has_auth=True)) as server:
         yield server
-        server.stop()
-        thread.join()
+
+
+@pytest.mark.usefixtures("environ")
+def test_each_server_of_a_process_has_settings_of_its_own() -> None:
+    """Functions that an earlier server started begin again, and read what this one says."""
+    for has_auth, status in ((False, 200), (True, 401), (False, 200)):
+        with served(LocalOptions(port=0, has_auth=has_auth)) as server:
+            answer = httpx.get(f"{server.url}/ojs/v1/queues", trust_env=False, timeout=HUNG_S)
+            assert answer.status_code == status
 
 
 def test_an_application_accepts_jobs_and_reports_them_later(server: LocalServer) -> None:
@@ -123,8 +144,7 @@ def test_an_application_accepts_jobs_and_reports_them_later(server: LocalServer)
             assert report(one, f"/jobs/{first.id}/ack", {}) == 409
 
             token = two["report"]["token"]
-            # Not the last character: two of its bits say nothing, so another one may mean the same.
-            two["report"]["token"] = f"{token[:-2]}{'0' if token[-2] != '0' else '1'}{token[-1]}"
+            two["report"]["token"] = token[:-1] + ("0" if token[-1] != "0" else "1")
             assert report(two, f"/jobs/{second.id}/ack", {}) == 401
             two["report"]["token"] = token
             error = {"type": "Broken", "message": "no", "retryable": False}
