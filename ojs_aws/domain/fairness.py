@@ -3,6 +3,9 @@
 Each job of a fair queue has a virtual start, which is its place in the ready list within its
 priority. A key's next job starts one step behind the one before, and never before what is at the
 head just now. So keys take turns whatever their backlogs are, and an idle key saves nothing up.
+
+Virtual starts are even numbers of nanoseconds. A key that comes when it has none ahead of the head
+begins one before it: it goes first among equals, and FETCH sees in the sort key that it does.
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ from ojs_aws.domain.jobs.ready_keys import rank_of, virtual_start
 from ojs_aws.domain.limits.policies import KEY_FORM, is_key
 from ojs_aws.domain.timestamps import Instant
 
-COST_NS: Final = 1_000
+COST_NS: Final = 2_000
 """How far one start of weight 1 moves its key on in virtual time (nanoseconds).
 
-So little that virtual time never overtakes the clock: a queue starts fewer than a million jobs a
+So little that virtual time never overtakes the clock: a list starts fewer than 500,000 jobs a
 second. An empty queue can then take the clock, which is behind nobody's last start.
 """
 
@@ -51,7 +54,7 @@ _BY: Final = "tenant, or a path into meta such as meta.tenant_id"
 class FairKey:
     """Names a fairness key in one list of ready jobs.
 
-    :ivar line: the queue, or the part of it that the list belongs to.
+    :ivar line: the queue, or the line of a wide queue that the list belongs to.
     """
 
     line: str
@@ -152,7 +155,7 @@ def _key_by(by: str, job: Job, tenant: str) -> str:
 
 def cost_ns(weight: float | None) -> int:
     """Return how far one start of a weight moves its key on (nanoseconds)."""
-    return max(1, round(COST_NS / (weight or 1.0)))
+    return max(2, 2 * round(COST_NS / 2 / (weight or 1.0)))
 
 
 def lead_ns(weight: float | None) -> int:
@@ -163,6 +166,23 @@ def lead_ns(weight: float | None) -> int:
 def empty_ns(now: Instant) -> int:
     """Return where an empty list is in virtual time (nanoseconds)."""
     return (now - now % EMPTY_STEP_MS) * 1_000_000
+
+
+def head_ns(first_key: str) -> int:
+    """Return where a list is in virtual time, by its first sort key (nanoseconds)."""
+    start = virtual_start(first_key)
+    return start + start % 2
+
+
+def begun_at(head: int) -> int:
+    """Return the virtual start of a key's first job where the key was not ahead of the head."""
+    return head - 1
+
+
+def starts_of(first: int, cost: int, count: int) -> list[int]:
+    """Return the virtual starts of jobs of one key that enter together."""
+    base = first + first % 2
+    return [first, *(base + cost * number for number in range(1, count))]
 
 
 def starts_before(job: JobRecord, first_key: str) -> int:

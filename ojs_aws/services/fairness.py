@@ -15,10 +15,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.fairness import Charge, FairKey, cost_ns, empty_ns, lead_ns, placed_at
+from ojs_aws.domain.fairness import (
+    Charge,
+    FairKey,
+    begun_at,
+    cost_ns,
+    empty_ns,
+    head_ns,
+    lead_ns,
+    placed_at,
+    starts_of,
+)
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
-from ojs_aws.domain.jobs.ready_keys import virtual_start
+from ojs_aws.domain.queues.lines import line_of
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
@@ -71,14 +81,16 @@ class FairPlaces:
         for at, record in enumerate(records):
             if record.state is JobState.AVAILABLE:
                 share = record.fairness or FairShare()
-                own = (record.queue, record.priority, share.key, share.weight)
+                line = line_of(record.queue, record.shard)
+                own = (line, record.priority, share.key, share.weight)
                 groups.setdefault(own, []).append(at)
         placed = [*records]
         for (line, priority, key, weight), positions in groups.items():
             cost = cost_ns(weight)
             start = self._start(line, priority, key, cost * len(positions), lead_ns(weight))
-            for number, at in enumerate(positions):
-                placed[at] = placed_at(records[at], start + cost * number)
+            starts = starts_of(start, cost, len(positions))
+            for at, each in zip(positions, starts, strict=True):
+                placed[at] = placed_at(records[at], each)
         return placed
 
     def place_again(self, record: JobRecord) -> JobRecord:
@@ -91,7 +103,8 @@ class FairPlaces:
             return record
         if not share.start:
             return self.place(record)
-        return placed_at(record, max(share.start, self._head(record.queue, record.priority, 1)))
+        line = line_of(record.queue, record.shard)
+        return placed_at(record, max(share.start, self._head(line, record.priority, 1)))
 
     def _start(self, line: str, priority: int, key: str, cost: int, lead: int) -> int:
         """Move a key on, and return where its first job starts."""
@@ -104,7 +117,7 @@ class FairPlaces:
             return at
         if len(self._lasts) >= MAX_KEPT:
             self._lasts.clear()
-        self._lasts[name] = start + cost
+        self._lasts[name] = start + start % 2 + cost
         return start
 
     def _charged(self, name: FairKey, charge: Charge) -> int:
@@ -117,7 +130,7 @@ class FairPlaces:
                 if start is not None:
                     return start
             elif keys.begin(name, charge, now):
-                return charge.at
+                return begun_at(charge.at)
             is_ahead = not is_ahead
         return charge.at
 
@@ -133,7 +146,7 @@ class FairPlaces:
         except OjsError:
             _logger.warning("Could not read the head of %s", line, exc_info=True)
             return head.at if head is not None else empty_ns(now)
-        at = virtual_start(first) if first else empty_ns(now)
+        at = head_ns(first) if first else empty_ns(now)
         if len(self._heads) >= MAX_KEPT:
             self._heads.clear()
         self._heads[line, priority] = _Head(at, Instant(now + HEAD_MS), HEAD_STARTS - starts)

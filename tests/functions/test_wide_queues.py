@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.config import Settings
-from ojs_aws.domain.errors import BackendUnavailableError, JsonValue, OjsError, UnsupportedError
+from ojs_aws.domain.errors import BackendUnavailableError, JsonValue, UnsupportedError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import parse_object
@@ -507,7 +507,7 @@ def test_more_lines_than_are_declared_are_refused(office: Office) -> None:
 
 @pytest.mark.parametrize(
     "members",
-    [{"concurrency": 5}, {"rate_limit": {"limit": 1, "period": "PT1S"}}, {"fairness": {}}],
+    [{"concurrency": 5}, {"rate_limit": {"limit": 1, "period": "PT1S"}}],
 )
 def test_what_needs_one_line_is_refused(office: Office, members: dict[str, JsonValue]) -> None:
     """A wide queue has none of it, whatever the number of its lines in use."""
@@ -531,11 +531,3 @@ def test_a_queue_with_a_limit_stays_narrow(office: Office) -> None:
     wide.queues.config.change("old", {"concurrency": 6})
     wide.queues.config.change("old", {"concurrency": None})
     wide.queues.config.change("old", {"ordering_shards": 2})
-
-
-def test_a_fairness_key_is_refused_in_a_wide_queue(office: Office) -> None:
-    """As it would make the queue fair; nothing is stored."""
-    with pytest.raises(OjsError) as refused:
-        office.push(fairness={"key": "acme"})
-    assert isinstance(refused.value, UnsupportedError)
-    assert office.rows() == {}

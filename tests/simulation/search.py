@@ -110,7 +110,6 @@ def drawn(seed: str, count: int = ACTIONS, lines: int = 1) -> Run:
         weights |= {kind: weights[kind] / 10 for kind in ("fetch", "lambda", "dispatch")}
     if lines > 1:
         weights["settings"] *= 6
-        weights["fair"] = 0  # a wide queue takes no fairness keys
     kinds = chance.choices([*weights], [*weights.values()], k=count)
     if lines > 1:
         kinds = ["settings", *["resume"] * 9] * 4 + kinds

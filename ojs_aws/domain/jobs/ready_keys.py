@@ -55,6 +55,11 @@ def is_fair(ready_key: str) -> bool:
     return len(ready_key.partition("#")[2].partition(LIMIT_MARK)[0]) == FAIR_DIGITS
 
 
+def begins_share(ready_key: str) -> bool:
+    """Return whether a fair job is the first of a key that had none ahead of the head."""
+    return is_fair(ready_key) and virtual_start(ready_key) % 2 == 1
+
+
 def limit_of(ready_key: str) -> str:
     """Return the key of the limit that a sort key names, or an empty text."""
     return ready_key.partition(LIMIT_MARK)[2].partition(LIMIT_MARK)[0]

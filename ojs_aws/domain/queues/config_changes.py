@@ -15,7 +15,7 @@ MAX_CONFIG_BYTES: Final = 8192
 
 SHARDS: Final = "ordering_shards"
 
-NOT_WIDE: Final = ("concurrency", "rate_limit", "fairness")
+NOT_WIDE: Final = ("concurrency", "rate_limit")
 """Settings that concern all jobs of a queue as one line."""
 
 _NAMES: Final = sorted(name for name, row in SETTINGS.items() if row.check is not None)

@@ -221,5 +221,6 @@ class JobServices:
             minutes=queues.statistics.minutes,
             sequences=stores.sequences,
             limit_of_binding=queues.bindings.limit_of,
+            lines=self._shared.lines,
             most_of_tenant=self._shared.most_of_tenant,
         )

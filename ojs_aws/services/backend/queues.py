@@ -117,8 +117,15 @@ class QueueServices:
 
         stores, settings = self._shared.stores, self._shared.settings
         return PushSettingsCache(
-            stores.clock, settings.queue_settings_age_ms, stores.queue_settings
+            stores.clock,
+            settings.queue_settings_age_ms,
+            stores.queue_settings,
+            self._copy_marks,
         )
+
+    def _copy_marks(self, queue: str) -> None:
+        """Let each line of a wide queue say of it what the first one does."""
+        self.service.copy_marks(queue)
 
     @cached_property
     def tenant_settings(self) -> TenantSettingsCache:

@@ -150,10 +150,7 @@ class JobBuilder:
         config = settings.config
         envelope = _with_defaults(envelope, config)
         if envelope.fairness is not None or config.fair_by is not None:
-            if config.fair_by is None and envelope.queue in self.lines:
-                envelope = self._without_share(envelope)
-            else:
-                envelope = self._with_share(job, envelope, settings)
+            envelope = self._with_share(job, envelope, settings)
         return self._new(envelope, document, state, now, _unique_key(job, envelope), config)
 
     def _with_share(self, job: Job, envelope: Envelope, settings: PushSettings) -> Envelope:
@@ -164,17 +161,6 @@ class JobBuilder:
         is_weighed = settings.has_tenants and bool(tenant) and (own is None or own.weight is None)
         weight = self.tenants().of(tenant).fairness_weight if is_weighed else None
         return replace(envelope, fairness=share_of(job, own, by, tenant, weight))
-
-    def _without_share(self, envelope: Envelope) -> Envelope:
-        """Refuse a fairness key in a wide queue; what was accepted before goes without its share.
-
-        :raises UnsupportedError: the queue is wide.
-        """
-        if self.is_internal:
-            return replace(envelope, fairness=None)
-        from ojs_aws.domain.queues.config_changes import not_wide
-
-        raise not_wide(envelope.queue, "fairness")
 
     def _shard(self, envelope: Envelope, shards: int) -> int:
         """Return the line of a new job: by its sequence if it is part of one, else by its id."""

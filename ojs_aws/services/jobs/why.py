@@ -5,7 +5,7 @@ Reads a bounded number of rows whatever the backlog, and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
 from ojs_aws.domain.limits.rules import LimitRefusal, binding_in, queue_key, tenant_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
+from ojs_aws.services.jobs.fetch.candidates import MARKS
 from ojs_aws.services.jobs.next_in_line import (
     full_workers,
     lately_limited,
@@ -68,7 +69,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """Finds what holds a job back."""
+    """Finds what holds a job back.
+
+    :ivar lines: how many lines each wide queue has.
+    """
 
     info: Info
     store: JobStore
@@ -78,6 +82,7 @@ class Why:
     minutes: Callable[[str, int, int], list[tuple[Instant, Tally]]]
     sequences: Callable[[], Sequences]
     limit_of_binding: Callable[[JobRecord], Limit | None]
+    lines: Mapping[str, int]
     most_of_tenant: int | None = None
 
     def __call__(self, job_id: str, *, names_others: bool = True) -> Diagnosis:
@@ -193,10 +198,15 @@ class Why:
     def _in_line(self, job: JobRecord, recent: Tally, *, is_blocked: bool) -> list[Reason]:
         """Say how many jobs are before it, and how fast the line moves.
 
+        Each line of a wide queue that is fair has a virtual time of its own: then only its own
+        line counts, which moves as fast as the others.
+
         :param is_blocked: something else holds the job back, so that the pace says nothing.
         """
-        page = self.store.listed(job.queue, JobList.READY, MAX_COUNTED + 1, newest_first=False)
-        before = sum(row.sort_key < job.ready_key for row in page.jobs)
+        lines = self.lines.get(job.queue, 1) if job.fairness is not None else 1
+        own_line = (job.shard,) if lines > 1 else ()
+        rows = self.store.head(job.queue, MAX_COUNTED + 1 + MARKS, *own_line).jobs
+        before = sum(row.sort_key < job.ready_key for row in rows)
         if not before:
             return []
         is_exact = before <= MAX_COUNTED
@@ -208,13 +218,14 @@ class Why:
             "started_per_minute": round(started / RECENT_MINUTES, 1),
         }
         more = "" if is_exact else "More than "
-        text = f"{more}{before} job{'s are' if before > 1 else ' is'} before it in its queue."
+        where = "queue" if lines == 1 else f"line, one of {lines} of the queue"
+        text = f"{more}{before} job{'s are' if before > 1 else ' is'} before it in its {where}."
         if job.fairness is not None:
-            text += over_share(job, page.jobs[0].sort_key, data)
+            text += over_share(job, rows[0].sort_key, data)
         if is_blocked:
             return [Reason(ReasonCode.IN_LINE, text, data=data)]
         if started and is_exact:
-            wait_ms = before * RECENT_MINUTES * MINUTE_MS // started
+            wait_ms = before * lines * RECENT_MINUTES * MINUTE_MS // started
             data["wait_ms"] = wait_ms
             text += (
                 f" At the pace of the last minutes its turn comes in about {span_text(wait_ms)}."

@@ -106,11 +106,19 @@ class SettingsCache(Generic[ReadT, SettingsT]):
         raise NotImplementedError
 
 
+def _nothing(_queue: str) -> None:
+    """Queues have one line."""
+
+
 @dataclass(frozen=True, slots=True)
 class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]", PushSettings]):
-    """Returns a queue's own settings over those of the default policy."""
+    """Returns a queue's own settings over those of the default policy.
+
+    :ivar copy_marks: lets each line of a wide queue say of it what the first one does.
+    """
 
     store: Callable[[], QueueSettingsStore]
+    copy_marks: Callable[[str], None] = _nothing
 
     def _read(self, name: str) -> tuple[Mapping[str, QueueSettings], bool]:
         return self.store().load_for_push(name)
@@ -154,6 +162,8 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
     def make_fair(self, queue: str) -> None:
         """Make a queue fair by the keys of its jobs, unless it is: a read and a write, once.
 
+        A wide one says so in each of its lines; the sweep tells those that have not heard.
+
         :raises BackendError: nobody knows whether it is fair; the jobs must not be stored.
         """
         if self.of(queue).config.fair_by is not None:
@@ -170,6 +180,7 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
                 self.store().save(before, after)
             except StaleSettingsError:
                 continue
+            self.copy_marks(queue)
             return
         _logger.warning("Could not make queue %s fair: others change its settings", queue)
 

@@ -12,22 +12,28 @@ from hypothesis import strategies as st
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.fairness import (
+    COST_NS,
     EMPTY_STEP_MS,
     LEAD_NS,
+    begun_at,
     check_mode,
     check_weight,
     cost_ns,
     empty_ns,
     enters_list,
+    head_ns,
     lead_ns,
     placed_at,
     read_fairness,
     share_of,
     starts_before,
+    starts_of,
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare, Limit
 from ojs_aws.domain.jobs.ready_keys import (
+    begins_share,
+    fair_ready_key,
     is_fair,
     limit_of,
     rank_of,
@@ -176,12 +182,29 @@ def test_the_jobs_own_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weight", "cost"), [(1.0, 1_000), (None, 1_000), (4.0, 250), (1000.0, 1), (0.01, 100_000)]
+    ("weight", "cost"), [(1.0, 2_000), (None, 2_000), (4.0, 500), (1000.0, 2), (0.01, 200_000)]
 )
 def test_a_start_costs_less_the_more_the_key_weighs(weight: float | None, cost: int) -> None:
     """And a key may be ahead by as many starts, whatever its weight."""
     assert cost_ns(weight) == cost
-    assert lead_ns(weight) == LEAD_NS * cost // 1_000
+    assert lead_ns(weight) == LEAD_NS * cost // COST_NS
+
+
+@given(st.floats(0.01, 1000), st.integers(1, 9), st.integers(START, START + 9))
+def test_only_the_first_job_of_a_key_is_before_the_head(
+    weight: float, count: int, first: int
+) -> None:
+    """The sort key says so: all other virtual starts are even."""
+    cost = cost_ns(weight)
+    head = head_ns(fair_ready_key(0, first, 1, "", ""))
+    assert head in {first, first + 1}
+    starts = starts_of(begun_at(head), cost, count)
+    assert starts == [head - 1, *(head + cost * number for number in range(1, count))]
+    assert starts_of(head + cost, cost, count)[-1] == head + cost * count
+    keys = [fair_ready_key(0, start, 1, "", "") for start in starts]
+    assert [begins_share(key) for key in keys] == [True, *[False] * (count - 1)]
+    assert keys == sorted(keys)
+    assert not begins_share(ready_sort_key(0, 7))
 
 
 def test_an_empty_list_is_at_the_begin_of_a_span() -> None:
@@ -218,7 +241,7 @@ def test_a_place_keeps_key_and_weight() -> None:
 
 def test_starts_before_a_job_are_counted_by_its_weight() -> None:
     """From the first row of its priority; others say nothing."""
-    job, first = a_job(), a_job(fairness=FairShare(start=START - 2_000))
+    job, first = a_job(), a_job(fairness=FairShare(start=START - 4 * COST_NS // 2))
     assert starts_before(job, first.ready_key) == 4
     assert starts_before(first, job.ready_key) == 0
     assert starts_before(job, replace(first, priority=5).ready_key) == 0

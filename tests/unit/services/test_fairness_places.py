@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.fairness import EMPTY_STEP_MS, Charge, FairKey, empty_ns
+from ojs_aws.domain.fairness import COST_NS, EMPTY_STEP_MS, LEAD_NS, Charge, FairKey, empty_ns
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import fair_ready_key
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.fairness import FairKeys
 
 HEAD = 1_700_000_000_000_000_000
+FIRST = HEAD - 1
+"""Where the first job of a key begins."""
 
 
 @dataclass
@@ -30,14 +32,16 @@ class Keys:
     lasts: dict[FairKey, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     fails: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
 
     def _note(self, call: str) -> None:
         self.asked.append(call)
         if call in self.fails:
             raise BackendError("throttled")
 
-    def first(self, _line: str, priority: int) -> str:
+    def first(self, line: str, priority: int) -> str:
         self._note("first")
+        self.lines.append(line)
         return "" if self.head is None else fair_ready_key(priority, self.head, 1, "", "")
 
     def move_on(self, key: FairKey, charge: Charge, _now: Instant) -> int | None:
@@ -102,23 +106,23 @@ def places(keys: Keys, clock: FakeClock) -> FairPlaces:
 
 
 def test_the_first_job_of_a_key_starts_at_the_head(places: FairPlaces, keys: Keys) -> None:
-    assert start(places.place(a_job())) == HEAD
+    assert start(places.place(a_job())) == FIRST
     assert keys.asked == ["first", "begin"]
 
 
 def test_the_next_one_is_a_step_behind_by_one_update(places: FairPlaces, keys: Keys) -> None:
     places.place(a_job())
     keys.asked.clear()
-    assert start(places.place(a_job())) == HEAD + 1_000
-    assert start(places.place(a_job())) == HEAD + 2_000
+    assert start(places.place(a_job())) == HEAD + COST_NS
+    assert start(places.place(a_job())) == HEAD + 2 * COST_NS
     assert keys.asked == ["move_on", "move_on"]
 
 
 def test_jobs_of_one_key_take_one_update(places: FairPlaces, keys: Keys) -> None:
     placed = places.place_all([a_job(weight=2.0), a_job("b"), a_job(weight=2.0)])
-    assert [start(each) for each in placed] == [HEAD, HEAD, HEAD + 500]
+    assert [start(each) for each in placed] == [FIRST, FIRST, HEAD + COST_NS // 2]
     assert keys.asked == ["first", "begin", "begin"]
-    assert keys.lasts[FairKey("q", 0, "a")] == HEAD + 1_000
+    assert keys.lasts[FairKey("q", 0, "a")] == HEAD + COST_NS
 
 
 def test_jobs_that_are_not_available_have_no_place(places: FairPlaces, keys: Keys) -> None:
@@ -130,7 +134,7 @@ def test_jobs_that_are_not_available_have_no_place(places: FairPlaces, keys: Key
 
 
 def test_a_job_without_a_share_uses_the_empty_key(places: FairPlaces, keys: Keys) -> None:
-    assert start(places.place(a_job(fairness=None))) == HEAD
+    assert start(places.place(a_job(fairness=None))) == FIRST
     assert [*keys.lasts] == [FairKey("q", 0, "")]
 
 
@@ -138,9 +142,9 @@ def test_the_head_serves_for_a_while(places: FairPlaces, keys: Keys, clock: Fake
     places.place(a_job())
     keys.head = HEAD + 50
     clock.advance(ms=HEAD_MS - 1)
-    assert start(places.place(a_job("b"))) == HEAD
+    assert start(places.place(a_job("b"))) == FIRST
     clock.advance(ms=1)
-    assert start(places.place(a_job("c"))) == HEAD + 50
+    assert start(places.place(a_job("c"))) == FIRST + 50
 
 
 def test_the_head_serves_for_some_starts(places: FairPlaces, keys: Keys) -> None:
@@ -154,13 +158,13 @@ def test_the_head_serves_for_some_starts(places: FairPlaces, keys: Keys) -> None
 def test_an_empty_list_is_at_the_clock(places: FairPlaces, keys: Keys, clock: FakeClock) -> None:
     """At the begin of a span, so that who comes at the same time stands at the same place."""
     keys.head = None
-    assert start(places.place(a_job())) == empty_ns(clock.now())
+    assert start(places.place(a_job())) == empty_ns(clock.now()) - 1
     assert 0 <= clock.now() * 1_000_000 - empty_ns(clock.now()) < EMPTY_STEP_MS * 1_000_000
 
 
 def test_a_key_that_is_behind_begins_at_the_head(places: FairPlaces, keys: Keys) -> None:
     keys.lasts[FairKey("q", 0, "a")] = HEAD - 1
-    assert start(places.place(a_job())) == HEAD
+    assert start(places.place(a_job())) == FIRST
 
 
 def test_another_process_is_noticed(places: FairPlaces, keys: Keys) -> None:
@@ -170,13 +174,35 @@ def test_another_process_is_noticed(places: FairPlaces, keys: Keys) -> None:
     assert keys.asked == ["first", "begin", "move_on"]
 
 
+def test_a_key_that_begins_twice_at_a_head_begins_no_earlier(
+    places: FairPlaces, keys: Keys, clock: FakeClock
+) -> None:
+    """The head may be the first job of a key itself: others stand beside it."""
+    keys.head = FIRST
+    assert [start(each) for each in places.place_all([a_job(), a_job("b")])] == [FIRST, FIRST]
+    clock.advance(ms=HEAD_MS)
+    assert start(places.place(a_job("c"))) == FIRST
+
+
+def test_each_line_of_a_wide_queue_has_a_virtual_time_of_its_own(
+    places: FairPlaces, keys: Keys
+) -> None:
+    """A key has an item for each line."""
+    placed = places.place_all([a_job(shard=shard) for shard in (0, 3, 3)])
+    assert [start(each) for each in placed] == [FIRST, FIRST, HEAD + COST_NS]
+    assert {key.line for key in keys.lasts} == {"q", "q~3"}
+    old = FairShare(key="a", weight=1.0, start=HEAD - 6)
+    assert start(places.place_again(a_job(fairness=old, shard=2))) == HEAD
+    assert keys.lines == ["q", "q~3", "q~2"]
+
+
 def test_a_head_that_went_on_is_noticed(places: FairPlaces, keys: Keys, clock: FakeClock) -> None:
     """The key was ahead; by now it is behind, and begins by one update."""
     places.place(a_job())
     keys.head = HEAD + 10_000
     clock.advance(ms=HEAD_MS)
     keys.asked.clear()
-    assert start(places.place(a_job())) == HEAD + 10_000
+    assert start(places.place(a_job())) == FIRST + 10_000
     assert keys.asked == ["first", "begin"]
 
 
@@ -185,17 +211,17 @@ def test_a_key_that_is_where_the_head_is_moves_on(
 ) -> None:
     """By one update: to be there is to be ahead."""
     places.place(a_job())
-    keys.head = HEAD + 1_000
+    keys.head = HEAD + COST_NS
     clock.advance(ms=HEAD_MS)
     keys.asked.clear()
-    assert start(places.place(a_job())) == HEAD + 1_000
+    assert start(places.place(a_job())) == HEAD + COST_NS
     assert keys.asked == ["first", "move_on"]
 
 
 def test_a_clock_that_is_ahead_holds_no_key_up(places: FairPlaces, keys: Keys) -> None:
     """A key that a clock has put seconds ahead begins again at the head."""
-    keys.lasts[FairKey("q", 0, "a")] = HEAD + 3_000_000_000
-    assert start(places.place(a_job())) == HEAD
+    keys.lasts[FairKey("q", 0, "a")] = HEAD + LEAD_NS + 1
+    assert start(places.place(a_job())) == FIRST
 
 
 def test_a_key_that_many_move_on_is_given_up(
@@ -213,7 +239,7 @@ def test_a_failure_costs_the_place_and_not_the_job(
     places: FairPlaces, keys: Keys, clock: FakeClock, call: str
 ) -> None:
     keys.fails.add(call)
-    expected = HEAD if call == "begin" else empty_ns(clock.now())
+    expected = HEAD if call == "begin" else empty_ns(clock.now()) - 1
     assert start(places.place(a_job())) == expected
 
 
@@ -223,7 +249,7 @@ def test_a_head_that_cannot_be_read_again_serves_on(
     places.place(a_job())
     keys.fails.add("first")
     clock.advance(ms=HEAD_MS)
-    assert start(places.place(a_job("b"))) == HEAD
+    assert start(places.place(a_job("b"))) == FIRST
 
 
 def test_a_job_that_waited_keeps_its_place(places: FairPlaces, keys: Keys) -> None:
@@ -234,7 +260,7 @@ def test_a_job_that_waited_keeps_its_place(places: FairPlaces, keys: Keys) -> No
     assert start(places.place_again(a_job(fairness=old))) == HEAD
     assert keys.asked == ["first"]
     new = replace(own, start=0)
-    assert start(places.place_again(a_job(fairness=new))) == HEAD
+    assert start(places.place_again(a_job(fairness=new))) == FIRST
     assert keys.lasts
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
-from ojs_aws.domain.jobs.ready_keys import is_fair
+from ojs_aws.domain.jobs.ready_keys import begins_share, is_fair, rank_of, virtual_start
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
@@ -36,6 +36,11 @@ BEHIND_US: Final = 5_000_000
 
 Its own message will bring a worker to it, and who is faster makes that message useless. A job that
 has been waiting for so much longer than those of the other lines has lost its message, probably."""
+
+FIRST_EVERY: Final = 32
+"""In a fair queue, one look of so many takes the job of the line in rotation first.
+
+It must not matter whose job that is: when it became available says nothing there of its turn."""
 
 
 @dataclass(slots=True)
@@ -114,7 +119,8 @@ class LineLook:
 
     def line(self, claims: JobClaims) -> QueueLine:
         """Return what lists the jobs of these lines for a round."""
-        return LinesInTurn(claims, further=self.further)
+        is_turn = self.wide.clock.order() % FIRST_EVERY == 0
+        return LinesInTurn(claims, further=self.further, is_turn=is_turn)
 
 
 def _call(read: Callable[[], Head | Page]) -> Head | Page:
@@ -141,22 +147,57 @@ def _merged(heads: Sequence[Head]) -> Head:
 class LinesInTurn(QueueLine):
     """Lists the jobs of some lines that may be claimed, in fetch order.
 
+    Each line of a fair queue has a virtual time of its own. So jobs of different lines compare by
+    how far behind the head of their line they are; first come those that begin a key's turn.
+
     :ivar further: the line in rotation, of which no message is held.
+    :ivar is_turn: whether that line goes first in a fair queue.
+    :ivar heads: where each line of a fair queue was in virtual time, by the priority.
     """
 
     further: int | None = None
+    is_turn: bool = False
+    heads: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def first(self, look: QueueSnapshot) -> list[Candidate]:
+        """Return the jobs of the lines; note where each line is in virtual time."""
+        rows = look.head.jobs
+        if any(is_fair(row.sort_key) for row in rows):
+            for row in rows:
+                place = row.shard, rank_of(row.sort_key)
+                self.heads.setdefault(place, virtual_start(row.sort_key))
+        return QueueLine.first(self, look)
 
     def turn(self, candidate: Candidate) -> tuple[bool, str, bool, str]:
         """Return a candidate's sort key; one of the line in rotation comes later than it would."""
         turn = QueueLine.turn(self, candidate)
-        if candidate.shard != self.further or self.claims.lost:
+        if self.claims.lost:
+            return turn
+        if self.heads:
+            return turn[0], self._fair_turn(candidate), turn[2], turn[3]
+        if candidate.shard != self.further:
             return turn
         return turn[0], later(turn[1]), turn[2], turn[3]
+
+    def _fair_turn(self, candidate: Candidate) -> str:
+        """Return what orders the jobs of a priority where virtual times differ."""
+        is_further = candidate.shard == self.further
+        head = self.heads.get((candidate.shard, candidate.rank))
+        return fair_turn(candidate.sort_key, head, is_preferred=is_further is self.is_turn)
+
+
+def fair_turn(sort_key: str, head: int | None, *, is_preferred: bool) -> str:
+    """Return what orders fair jobs of several lines.
+
+    :param head: where its line is in virtual time; None where it has shown no job of the priority.
+    :param is_preferred: whether its line goes before others with equal jobs.
+    """
+    start = virtual_start(sort_key)
+    behind = 0 if head is None else max(0, start - head)
+    return f"{rank_of(sort_key)}#{not begins_share(sort_key):d}{not is_preferred:d}{behind:019d}"
 
 
 def later(sort_key: str) -> str:
     """Return a sort key as of a job that became available later, of the same priority."""
-    if is_fair(sort_key):
-        return sort_key
     rank, _, behind = sort_key.partition("#")
     return f"{rank}#{int(behind[:16]) + BEHIND_US:016d}{behind[16:]}"

@@ -141,7 +141,7 @@ def test_a_queue_has_up_to_64_shards() -> None:
 
 def test_what_concerns_all_jobs_of_a_queue_does_not_go_with_lines() -> None:
     """What it has had before stays, unless there is more than one shard."""
-    for name, value in (("fairness", {}), ("concurrency", 3), ("rate_limit", {})):
+    for name, value in (("concurrency", 3), ("rate_limit", {})):
         check_wide("q", {}, {name: value}, lines=1)
         check_wide("q", {name: value}, {name: value, "max_size": 3}, lines=2)
         both: list[tuple[Any, Any]] = [({}, {}), ({name: value}, {"ordering_shards": 2})]

@@ -11,7 +11,7 @@ from ojs_aws.services.jobs.next_in_line import over_share
 from tests.contract.test_job_store import a_job
 
 
-@pytest.mark.parametrize(("start", "starts"), [(1_000, 0), (1_999, 0), (3_000, 2)])
+@pytest.mark.parametrize(("start", "starts"), [(1_000, 0), (2_999, 0), (5_000, 2)])
 def test_a_key_is_over_its_share_if_its_starts_come_first(start: int, starts: int) -> None:
     """The head may be at the very same place: then only other keys are before the job."""
     job = a_job(fairness=FairShare(key="a", weight=1.0, start=start))

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import UnsupportedError
-from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.backend import Backend
 from tests.jobs import any_job
 from tests.simulation.world import World
@@ -69,13 +64,6 @@ def test_jobs_of_a_sequence_share_a_line() -> None:
     assert len(set.union(*tenants)) > 1
 
 
-def test_a_fairness_key_is_for_queues_with_one_line() -> None:
-    """A step of a workflow that was accepted before goes without its share."""
-    backend = a_backend()
-    job = _complete(backend, any_job("a.b", queue="mail", fairness={"key": "k"}))
-    with pytest.raises(UnsupportedError, match="'fairness' does not go"):
-        backend.jobs.push.check(job)
-    push = backend.jobs.push_through(Enqueuer(EnqueueChain()), is_internal=True)
-    assert push.check(job).fairness is None
-    other = _complete(backend, any_job("a.b", queue="default", fairness={"key": "k"}))
-    assert backend.jobs.push.check(other).fairness is not None
+def test_a_job_with_a_fairness_key_has_a_line_like_all() -> None:
+    """By its id: a key is spread over the lines."""
+    assert shards(a_backend(), queue="mail", fairness={"key": "k"}) == {0, 1, 2, 3}

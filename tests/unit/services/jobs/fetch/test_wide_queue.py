@@ -21,7 +21,7 @@ from ojs_aws.services.jobs.fetch.candidates import (
     shown,
 )
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.jobs.fetch.wide_queue import BEHIND_US, WideQueues, later
+from ojs_aws.services.jobs.fetch.wide_queue import BEHIND_US, FIRST_EVERY, WideQueues, later
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import a_job
 from tests.job_steps import pushed
@@ -147,8 +147,6 @@ def test_a_later_sort_key_is_of_the_same_priority(rest: str) -> None:
     moved = later(sort_key + rest)
     assert moved == ready_sort_key(7, NOW * 1000 + BEHIND_US) + rest
     assert ready_since(ready_key(moved)) == NOW + BEHIND_US // 1000
-    fair = fair_ready_key(0, NOW, NOW * 1000, "", "")
-    assert later(fair) == fair
 
 
 def test_equal_jobs_of_the_further_line_come_last_unless_a_claim_was_lost() -> None:
@@ -164,6 +162,65 @@ def test_equal_jobs_of_the_further_line_come_last_unless_a_claim_was_lost() -> N
     assert ordered == [urgent, much_older, own, older]
     claims.lost = 1
     assert line.turn(older)[1] == own.rank
+
+
+def fair(shard: int, start: int, priority: int = 0) -> Candidate:
+    """A fair job of a line."""
+    key = fair_ready_key(priority, start, NOW * 1000, "", "")
+    return Candidate(f"{shard}-{start}", key, None, None, shard=shard)
+
+
+def fair_line(clock: FakeClock, *rows: Candidate) -> tuple[Any, int]:
+    """What orders the jobs of lines 1 and 2, of which these were the first; the further line."""
+    store = Lines()
+    queues = WideQueues({"q": 4}, cast("Any", store), clock, IN_ORDER)
+    look = queues.look("q", named(1, 2), goes_further=True)
+    assert look.further is not None
+    heads: dict[int, list[ListedJob]] = {}
+    for at, row in enumerate(rows):
+        shard = look.further if row.shard == 9 else row.shard
+        heads.setdefault(shard, []).append(replace(a_row(at, shard), sort_key=row.sort_key))
+    store.heads = {shard: Head(tuple(found), is_fair=True) for shard, found in heads.items()}
+    line = look.line(claims_of(Jobs()))
+    line.first(look(3))
+    return line, look.further
+
+
+def test_fair_jobs_of_different_lines_compare_by_the_heads_of_their_lines() -> None:
+    """A line whose virtual time is behind gets no more than the others."""
+    rows = [fair(1, 100), fair(1, 104), fair(2, 900), fair(2, 902), fair(9, 0)]
+    line, further = fair_line(FakeClock(), *rows)
+    jobs = [replace(each, shard=further if each.shard == 9 else each.shard) for each in rows]
+    one, one_behind, two, two_behind, rotating = jobs
+    assert line.turn(one)[1] == line.turn(two)[1]
+    ordered = sorted([rotating, one_behind, two_behind, two], key=line.turn)
+    assert ordered == [two, two_behind, one_behind, rotating]
+    urgent = fair(further, 10**15, priority=1)
+    begins = fair(further, 5)
+    assert min([*jobs, begins, urgent], key=line.turn) == urgent
+    assert min([*jobs, begins], key=line.turn) == begins
+    assert min([fair(1, 99), begins], key=line.turn).shard == 1
+    line.claims.lost = 1
+    assert line.turn(one)[1] == one.rank
+
+
+def test_the_line_in_rotation_goes_first_at_times_in_a_fair_queue() -> None:
+    """Whosever job it is: one that has lost its message is found while others come."""
+    rows = [fair(1, 100), fair(9, 5_000)]
+
+    class Orders(FakeClock):
+        at_order = 0
+
+        def order(self) -> int:
+            self.at_order += 1
+            return self.at_order
+
+    clock, first = Orders(), []
+    for _ in range(4 * FIRST_EVERY):
+        line, further = fair_line(clock, *rows)
+        best = min([rows[0], replace(rows[1], shard=further)], key=line.turn)
+        first.append(best.shard == further)
+    assert sum(first) == pytest.approx(8, abs=4)
 
 
 def test_the_line_with_the_most_urgent_hidden_jobs_counts() -> None:
