@@ -181,22 +181,35 @@ def rule_for(rules: Iterable[EventRule], event: CloudEvent) -> EventRule | None:
 def read_event(text: str) -> CloudEvent:
     """Return the event in a text: a CloudEvent in JSON, or an event as EventBridge sends it.
 
-    If the detail of an EventBridge event is a CloudEvent, that CloudEvent is returned. Rules then
-    match the source and type of the EventBridge event.
-
     :raises InvalidRequestError: it is neither.
     """
     given = decode(text)
     if not isinstance(given, dict):
         raise invalid("event", "a CloudEvent in JSON", given)
+    return event_in(given)
+
+
+def event_in(given: Mapping[str, JsonValue]) -> CloudEvent:
+    """Return the event that a JSON object describes.
+
+    If the detail of an EventBridge event is a CloudEvent, that CloudEvent is returned. Rules then
+    match the source and type of the EventBridge event.
+
+    :raises InvalidRequestError: it is no event.
+    """
     detail, kind = given.get("detail"), given.get("detail-type")
     if not isinstance(detail, dict):
-        return _event(given, given.get("type"), given.get("data"), given.get("subject"))
+        return _event(given, given.get("type"), _data_of(given), given.get("subject"))
     around = _event(given, kind, detail, _first(given.get("resources")))
     if "specversion" not in detail:
         return around
-    event = _event(detail, detail.get("type"), detail.get("data"), detail.get("subject"))
+    event = _event(detail, detail.get("type"), _data_of(detail), detail.get("subject"))
     return replace(event, bus_source=around.source, bus_type=around.type)
+
+
+def _data_of(members: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the data of a CloudEvent; as base64 where that is how its JSON holds it."""
+    return members.get("data", members.get("data_base64"))
 
 
 def _event(

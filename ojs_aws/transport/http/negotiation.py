@@ -35,8 +35,16 @@ READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of this machine for itself, as they stand in ``Host``."""
 
-CLOUD_EVENT_TYPE: Final = "application/cloudevents+json"
+CLOUD_EVENTS: Final = "application/cloudevents"
+"""What the content types of CloudEvents begin with that are no data of theirs."""
+CLOUD_EVENT_TYPE: Final = f"{CLOUD_EVENTS}+json"
+EVENT_BATCH_TYPE: Final = f"{CLOUD_EVENTS}-batch+json"
+EVENT_PREFIX: Final = "ce-"
+EVENT_TYPE: Final = f"{EVENT_PREFIX}type"
+"""The header that a CloudEvent in binary mode has, whose body is its data."""
 PUSH_PATH: Final = f"{BASE}/jobs"
+BULK_PATH: Final = f"{BASE}/jobs/bulk"
+_EVENT_TYPES: Final = {PUSH_PATH: CLOUD_EVENT_TYPE, BULK_PATH: EVENT_BATCH_TYPE}
 _OWN_SITE: Final = frozenset({"none", "same-origin"})
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:\d*)?", re.IGNORECASE)
 PROFILED_TYPE: Final = f'{OJS_TYPE}; profile="{JSON_TYPE}"'
@@ -176,20 +184,32 @@ def check_version(request: Request) -> None:
 def check_content_type(request: Request) -> bool:
     """Refuse a body of a type that this server does not read; GET and DELETE bodies are ignored.
 
-    :returns: whether it is a CloudEvent, which PUSH takes; the body of anything else is JSON.
+    :returns: whether it is a CloudEvent, which PUSH takes, or a batch of them, which a bulk enqueue
+        takes; the body of anything else is JSON.
 
     A body without any content type is read as JSON, unless a page in a browser sends it: such a
-    body reaches other sites without a preflight.
+    body reaches other sites without a preflight. OJS's own type outweighs the headers of an event.
 
     :raises InvalidRequestError: naming the types that the server reads.
     """
-    if request.method in {"GET", "DELETE", "HEAD", "OPTIONS"} or not request.body:
+    headers, path = request.headers, request.path
+    is_data = EVENT_TYPE in headers and path == PUSH_PATH
+    if request.method in {"GET", "DELETE", "HEAD", "OPTIONS"} or not (request.body or is_data):
         return False
     stated = request.header("content-type").partition(";")[0].strip().lower()
-    if stated in {OJS_TYPE, JSON_TYPE} or not (stated or is_from_page(request.headers)):
+    if stated == OJS_TYPE:
         return False
-    if stated == CLOUD_EVENT_TYPE and request.path == PUSH_PATH:
+    if stated in {CLOUD_EVENT_TYPE, EVENT_BATCH_TYPE}:
+        if stated == _EVENT_TYPES.get(path):
+            return True
+    elif is_data:
         return True
+    elif stated == JSON_TYPE or not (stated or is_from_page(headers)):
+        return False
+    hint = f"Send the body as {OJS_TYPE}."
+    if stated.startswith(CLOUD_EVENTS):
+        hint = f"Send one event to {PUSH_PATH} as {CLOUD_EVENT_TYPE}, "
+        hint += f"several to {BULK_PATH} as {EVENT_BATCH_TYPE}."
     raise InvalidRequestError(
         f"The content type {stated[:80]!r} is not supported.",
         details={
@@ -197,7 +217,7 @@ def check_content_type(request: Request) -> bool:
             "received": stated[:80],
             "supported": [OJS_TYPE, JSON_TYPE],
         },
-        hint=f"Send the body as {OJS_TYPE}.",
+        hint=hint,
     )
 
 

@@ -20,6 +20,7 @@ from ojs_aws._version import __version__
 from ojs_aws.domain.attributes import ID_PATTERN
 from ojs_aws.transport.http.calls import CREATED, JSON_TYPE, NO_CONTENT, OJS_TYPE
 from ojs_aws.transport.http.models import ErrorAnswer
+from ojs_aws.transport.http.negotiation import CLOUD_EVENT_TYPE, EVENT_PREFIX
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
 from ojs_aws.transport.http.route import scopes_of
 from ojs_aws.transport.http.routes import ROUTES, Route, handler_of
@@ -57,6 +58,13 @@ _JOB_ID: Final[Schema] = {"type": "string", "pattern": f"^{ID_PATTERN}$"}
 _STRING: Final[Schema] = {"type": "string"}
 _REF: Final = "#/components/schemas/"
 _ERROR: Final = "error"
+_EVENT: Final = "CloudEventBody"
+_EVENT_HEADERS: Final[Mapping[str, str]] = {
+    "specversion": "Says that the headers hold a CloudEvent, and the body its data (binary mode).",
+    "id": "Of the CloudEvent: with its source and time it decides the id of the job.",
+    "source": "Of the CloudEvent.",
+    "type": "Of the CloudEvent: the type of the job.",
+}
 
 
 def openapi_document(base_url: str = "") -> Schema:
@@ -90,7 +98,7 @@ def _schemas() -> Schema:
 def body_schemas() -> Schema:
     """Return the schemas of the models that the routes name."""
     models = {**_declared("models"), **_declared("requests")}
-    names = sorted({route.request for route in ROUTES if route.request})
+    names = sorted({_EVENT} | {route.request for route in ROUTES if route.request})
     chosen: list[tuple[type[BaseModel], Any]] = [(models[name], "validation") for name in names]
     generated: Schema = models_json_schema(chosen, ref_template=_REF + "{model}")[1]["$defs"]
     return generated
@@ -157,7 +165,28 @@ def _operation(route: Route, position: int) -> Schema:
             "required": not route.is_body_optional,
             "content": {OJS_TYPE: {"schema": schema}, JSON_TYPE: {"schema": schema}},
         }
+    if route.events:
+        _add_events(operation, route.events)
     return operation
+
+
+def _add_events(operation: Schema, content_type: str) -> None:
+    """Add that an operation takes CloudEvents: one, also in binary mode, or a batch."""
+    schema: Schema = {"$ref": _REF + _EVENT}
+    if content_type == CLOUD_EVENT_TYPE:
+        operation["parameters"] += [
+            {
+                "name": EVENT_PREFIX + name,
+                "in": "header",
+                "required": False,
+                "description": description,
+                "schema": _STRING,
+            }
+            for name, description in _EVENT_HEADERS.items()
+        ]
+    else:
+        schema = {"type": "array", "items": schema}
+    operation["requestBody"]["content"][content_type] = {"schema": schema}
 
 
 def _path_parameter(name: str) -> Schema:

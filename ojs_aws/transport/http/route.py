@@ -108,6 +108,7 @@ class Route:
     :ivar more_paths: its other aliases below ``base``; documents or clients name them.
     :ivar request: name of the body's model in ``models`` or ``requests``; empty where a
         body is ignored.
+    :ivar events: content type of the CloudEvents that it takes, too; empty: none.
     :ivar query: names of the query parameters, described in ``queries.py``.
     :ivar statuses: successful statuses, the usual one first.
     :ivar errors: statuses of the errors that are the operation's own, beside 404 for what the path
@@ -132,6 +133,7 @@ class Route:
     has_admin_path: bool = False
     more_paths: tuple[str, ...] = ()
     request: str = ""
+    events: str = ""
     query: tuple[str, ...] = ()
     statuses: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()

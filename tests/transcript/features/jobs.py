@@ -97,6 +97,30 @@ BODIES: Final[dict[str, object]] = {
     "a large number": '{"type":"a","args":[1e999]}',
 }
 
+EVENT: Final = {"specversion": "1.0", "id": "e1", "source": "com.shop", "type": "order.paid"}
+CLOUD_EVENT: Final = {"content-type": "application/cloudevents+json"}
+EVENT_BATCH: Final = {"content-type": "application/cloudevents-batch+json"}
+EVENT_HEADERS: Final = {
+    "content-type": "application/json",
+    **{f"ce-{name}": value for name, value in EVENT.items()},
+}
+
+EVENTS: Final[list[Step]] = [
+    post("push an event", "/jobs", EVENT | {"data": {"a": 1}}, headers=CLOUD_EVENT),
+    post("push it again in binary mode", "/jobs", {"a": 1}, headers=EVENT_HEADERS),
+    post("push it with other data", "/jobs", {"a": 2}, headers=EVENT_HEADERS),
+    post("push an event without data", "/jobs", headers=EVENT_HEADERS | {"ce-id": "e2"}),
+    post("push what is no event", "/jobs", {"a": 1}, headers=CLOUD_EVENT),
+    post("push a batch of events", "/jobs", [EVENT], headers=EVENT_BATCH),
+    post(
+        "enqueue events",
+        "/jobs/bulk",
+        [EVENT | {"data": {"a": 1}}, {"a": 1}, EVENT | {"id": "e3", "ojsqueue": "email"}],
+        headers=EVENT_BATCH,
+    ),
+    post("enqueue an event that is no batch", "/jobs/bulk", EVENT, headers=EVENT_BATCH),
+]
+
 PUSHES: Final[list[Step]] = [
     post(
         "push a job",
@@ -279,6 +303,7 @@ KNOWN: Final[list[Step]] = [
 
 FEATURES: Final = [
     Feature(name="push", steps=PUSHES, by_alias=False),
+    Feature(name="cloud_events", steps=EVENTS, by_alias=False),
     Feature(name="jobs", steps=CHANGES, by_alias=False),
     Feature(name="job_lists", steps=[*KNOWN, *OPERATORS]),
 ]

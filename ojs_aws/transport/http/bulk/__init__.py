@@ -20,7 +20,8 @@ _operator = functools.partial(Route, group=Group.OPERATOR, module="bulk.handlers
 ROUTES: Final[tuple[Route, ...]] = (
     Route("POST /jobs/bulk", "bulk_enqueue", ENQUEUES,
         "Enqueue many jobs, each by itself, or all or none", group=Group.PRODUCER,
-        module="bulk.handlers", request="BulkEnqueueBody", statuses=(201, 207), errors=(404, 409)),
+        module="bulk.handlers", request="BulkEnqueueBody",
+        events="application/cloudevents-batch+json", statuses=(201, 207), errors=(404, 409)),
     _operator("POST /jobs/bulk/cancel", "bulk_cancel", CANCELS_OWN,
         "Cancel many jobs that are not active", request="BulkChangeBody", statuses=(200, 207),
         errors=(409,)),

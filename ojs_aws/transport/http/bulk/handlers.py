@@ -32,6 +32,7 @@ from ojs_aws.transport.http.bulk.serializers import (
 from ojs_aws.transport.http.calls import Answer, Call, JsonOf
 from ojs_aws.transport.http.jobs.envelope import items_of, read_job
 from ojs_aws.transport.http.members import Values, check_known, instant_in, states_in, text_in
+from ojs_aws.transport.http.negotiation import EVENT_BATCH_TYPE
 from ojs_aws.transport.http.queries import instant_or_age, read_mark
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ Work = Callable[[Callable[[int], str] | None], StoredAnswer]
 
 # ----------------------------------------------------------------------------------- enqueue
 def bulk_enqueue(call: Call) -> Answer[BulkEnqueueAnswer]:
-    """Enqueue up to 1,000 jobs: each by itself, or all or none (section 5)."""
+    """Enqueue up to 1,000 jobs: each by itself, or all or none (section 5).
+
+    Of a batch of CloudEvents each makes a job by itself (ojs-cloudevents-interop, section 10.3).
+    """
     members = call.members()
     listed = members.get("jobs")
     if listed is None or not isinstance(listed.value, list):
@@ -56,13 +60,15 @@ def bulk_enqueue(call: Call) -> Answer[BulkEnqueueAnswer]:
     is_atomic = _is_atomic(values)
     raws = items_of(listed.raw)
     depth = call.backend.settings.max_depth
+    text_of = _text_of(call)
 
     def work(id_of: Callable[[int], str] | None) -> StoredAnswer:
         jobs: list[Job | OjsError] = []
-        for index, raw in enumerate(raws):
+        for index, sent in enumerate(raws):
             with reading(jobs):
-                if not raw.startswith("{"):
-                    raise invalid(f"jobs[{index}]", "an object", decode(raw, max_depth=depth))
+                if not sent.startswith("{"):
+                    raise invalid(f"jobs[{index}]", "an object", decode(sent, max_depth=depth))
+                raw = text_of(sent)
                 check_envelope_size(len(raw.encode()), call.backend.settings.max_envelope_bytes)
                 job = read_job(parse_object(raw, max_depth=depth), depth)
                 if id_of is not None and not job.id and "id" not in job:
@@ -78,6 +84,15 @@ def bulk_enqueue(call: Call) -> Answer[BulkEnqueueAnswer]:
         return enqueued_answer(items, call.request.caller)
 
     return _once(call, "enqueue", values, len(raws), work)
+
+
+def _text_of(call: Call) -> Callable[[str], str]:
+    """Return a function that makes the text of a job from an item: events are converted."""
+    if not call.request.header("content-type").startswith(EVENT_BATCH_TYPE):
+        return str
+    from ojs_aws.transport.http.jobs.cloud_events import job_text  # few requests bring events
+
+    return lambda raw: job_text(decode(raw))
 
 
 # ----------------------------------------------------------------------------------- changes

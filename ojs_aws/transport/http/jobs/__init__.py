@@ -29,8 +29,8 @@ _worker = functools.partial(Route, group=Group.WORKER_API, module="jobs.worker_h
 # fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
     _producer("POST /jobs", "push", ENQUEUES,
-        "Enqueue a job (PUSH)", request="PushBody", statuses=(201, 200), errors=(404, 409),
-        repeatable=True),
+        "Enqueue a job (PUSH)", request="PushBody", events="application/cloudevents+json",
+        statuses=(201, 200), errors=(404, 409), repeatable=True),
     _producer("POST /jobs/batch", "push_batch", ENQUEUES,
         "Enqueue some thousands of jobs, all or none (PUSH)", request="BatchBody",
         statuses=(201, 200), errors=(404, 409), repeatable=True),

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ojs_aws.config import MAX_BATCH_JOBS
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
+from ojs_aws.domain.envelope import DEFAULT_QUEUE
 from ojs_aws.domain.job_policies import OnDiscard
 from ojs_aws.domain.jobs import validation as rules
 from ojs_aws.domain.retry import MAX_ATTEMPTS
@@ -109,3 +110,20 @@ class BatchBody(Body):
     """PUSH of a batch (section 9.2)."""
 
     jobs: Annotated[list[PushBody], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
+
+
+class CloudEventBody(Body):
+    """A CloudEvent that makes a job (ojs-cloudevents-interop, section 6); ``data`` is its argument.
+
+    ``ojsqueue`` is the extension attribute that names the queue of the job.
+    """
+
+    specversion: str
+    id: Annotated[str, Field(min_length=1)]
+    source: Annotated[str, Field(min_length=1)]
+    type: Annotated[str, Field(min_length=1)]
+    subject: str | None = None
+    time: str | None = None
+    data: Any = None
+    data_base64: str | None = None
+    ojsqueue: QueueName = DEFAULT_QUEUE
