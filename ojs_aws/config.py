@@ -264,6 +264,12 @@ class Settings:
         boolean,
         "Publish the standard metrics by tenant, too; CloudWatch bills each metric.",
     )
+    tenant_gauges: int = _setting(
+        20,
+        integer(0, 1000),
+        "Tenants with gauges of their own, where there are metrics by tenant: those with most "
+        "jobs; 0: none (docs/monitoring.md).",
+    )
     metrics_by_operation: bool = _setting(
         False,
         boolean,

@@ -17,6 +17,8 @@ from ojs_aws.domain.json_text import Member, RawJson, encode
 
 TENANT_PATTERN: Final = "[a-zA-Z0-9][a-zA-Z0-9._:-]*"
 MAX_TENANT_LENGTH: Final = 128
+OTHER_TENANTS: Final = "_other"
+"""Names tenants that are counted together (section 15.4); no tenant can be called so."""
 
 _TENANT: Final = re.compile(TENANT_PATTERN, re.ASCII)
 _FORM: Final = (

@@ -251,6 +251,18 @@ def test_the_totals_of_all_queues_are_four_queries(aws: EmbeddedAws) -> None:
     assert QUEUES.key("job")["sk"]["S"] not in STREAMED_SORT_KEYS
 
 
+def test_what_all_hold_is_read_without_the_rest(tallies: Tallies) -> None:
+    """So many in each of four partitions; one that was not counted by state holds nothing."""
+    names = [f"q{number}" for number in range(20)]
+    for number, name in enumerate(names):
+        tallies.correct(name, QueueTotals(), {"available": number, "pending": 1}, NOON, [])
+    found = dict(tallies.held(20))
+    assert sorted(found) == sorted(names)
+    assert found["q7"] == {**dict.fromkeys(HELD, 0), "available": 7, "pending": 1}
+    parts = Counter(tallies.of.key(name)["pk"]["S"] for name in dict(tallies.held(2)))
+    assert [*parts.values()] == [2, 2, 2, 2]
+
+
 def test_a_minute_that_somebody_else_begins_is_added_to(
     aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:

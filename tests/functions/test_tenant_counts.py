@@ -193,3 +193,47 @@ def test_tenants_are_forgotten_long_after_their_last_change(deployed: Deployed) 
     item = client.get_item(TableName=table, Key=TENANTS.key("acme"))["Item"]
     kept_s = int(item["ttl"]["N"]) - deployed.clock.at // 1000
     assert 99 * 86_400 < kept_s <= 100 * 86_400
+
+
+def gauges(deployed: Deployed) -> list[str]:
+    """The gauges of tenants, for Prometheus."""
+    lines = deployed.api.get("/admin/metrics").text.splitlines()
+    return [line for line in lines if line.startswith("ojs_tenant_jobs{") and line[-2:] != " 0"]
+
+
+def test_few_tenants_have_gauges_and_all_others_one(deployed: Deployed) -> None:
+    """Only where they are asked for: else no call is made for them."""
+    for tenant, count in {"": 1, "acme": 1, "beta": 3, "gamma": 1, "delta": 2}.items():
+        push(deployed, tenant, count)
+    deployed.flow()
+    deployed.api.fetch()
+    with deployed.aws.calls.counted() as without:
+        assert gauges(deployed) == []
+    settings = deployed.backend.settings
+    deployed.backend.settings = replace(settings, metrics_by_tenant=True, tenant_gauges=2)
+    with deployed.aws.calls.counted() as calls:
+        found = gauges(deployed)
+    assert calls - without == {"Query": 4}
+    assert found == [
+        'ojs_tenant_jobs{tenant_id="beta",state="available"} 3',
+        'ojs_tenant_jobs{tenant_id="delta",state="available"} 2',
+        'ojs_tenant_jobs{tenant_id="_other",state="available"} 2',
+    ]
+    deployed.backend.settings = replace(settings, metrics_by_tenant=True, tenant_gauges=0)
+    with deployed.aws.calls.counted() as calls:
+        assert gauges(deployed) == []
+    assert calls == without
+
+
+def test_who_is_bound_to_a_queue_sees_no_gauges_of_tenants(deployed: Deployed) -> None:
+    """They are about all queues."""
+    push(deployed, "acme")
+    deployed.flow()
+    settings = replace(deployed.backend.settings, metrics_by_tenant=True, auth="api-key")
+    deployed.backend.settings = settings
+    granted = permissions_of([Scope.READ_ONLY])
+    for queues in ((), ("default",)):
+        caller = Caller(id="key:1", name="test", permissions=granted, queues=queues)
+        deployed.api.authorizer = as_caller(caller)
+        assert "ojs_queue_depth" in deployed.api.get("/admin/metrics").text
+        assert len(gauges(deployed)) == (not queues)

@@ -6,11 +6,12 @@ as a job names it, and one that no job named is as one without jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.domain.errors import BackendUnavailableError
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, tenant_key
 from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.queues.tallies import (
@@ -23,6 +24,7 @@ from ojs_aws.domain.queues.tallies import (
     total,
 )
 from ojs_aws.domain.runtime import Clock
+from ojs_aws.domain.tenants import OTHER_TENANTS
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
@@ -39,6 +41,18 @@ Change: TypeAlias = Callable[[TenantSettings], TenantSettings]
 """Returns what is to be set, from what is set."""
 RATE_MINUTES: Final = RECENT_MINUTES
 """The minutes before this one of which rates are the averages."""
+
+OPEN_STATES: Final = tuple(
+    str(state)
+    for state in (
+        *(JobState.AVAILABLE, JobState.SCHEDULED, JobState.RETRYABLE),
+        *(JobState.ACTIVE, JobState.PENDING),
+    )
+)
+"""States of jobs that have not ended."""
+
+MAX_READ: Final = 25_000
+"""Tenants of each of four partitions whose totals are read for gauges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +149,26 @@ class TenantCounts:
     computed_at: Instant
 
 
+def by_load(held: Iterable[tuple[str, Mapping[str, int]]], most: int) -> dict[str, dict[str, int]]:
+    """Return the jobs by state of the tenants that have most, and of all others together.
+
+    Only jobs that have not ended count, and tenants without any are in no row. A tenant with as
+    many as another comes behind it by its id.
+    """
+    loads: dict[str, dict[str, int]] = {}
+    for tenant, jobs in held:
+        amounts = {state: max(0, jobs.get(state, 0)) for state in OPEN_STATES}
+        if any(amounts.values()):
+            loads[tenant] = amounts
+    order = sorted(loads, key=lambda tenant: (-sum(loads[tenant].values()), tenant))
+    found = {tenant: loads[tenant] for tenant in order[:most]}
+    if others := order[most:]:
+        found[OTHER_TENANTS] = {
+            state: sum(loads[tenant][state] for tenant in others) for state in OPEN_STATES
+        }
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class TenantStatistics:
     """Reads the counters of tenants."""
@@ -161,6 +195,16 @@ class TenantStatistics:
         found = self.tallies().page(after, limit + 1)
         shown = [self._counts(tenant, totals, Tally()) for tenant, totals in found[:limit]]
         return shown, shown[-1].tenant if len(found) > limit else ""
+
+    def gauges(self, most: int) -> Mapping[str, Mapping[str, int]]:
+        """Return what the tenants with most jobs that have not ended hold by state.
+
+        All others together are :data:`OTHER_TENANTS`. Reads the totals of :data:`MAX_READ` tenants
+        in each of four partitions at most: four queries, and one more for each further megabyte.
+
+        :param most: how many have a name of their own.
+        """
+        return by_load(self.tallies().held(MAX_READ), most)
 
     def _counts(self, tenant: str, totals: QueueTotals, day: Tally) -> TenantCounts:
         now = self.clock.now()

@@ -195,8 +195,6 @@ def _publish(found: JobMetrics, function_name: str, dimensions: Mapping[str, str
 TYPE_DIMENSION: Final = "type"
 TENANT_DIMENSION: Final = "tenant_id"
 MAX_TENANTS: Final = 1000
-OTHER_TENANTS: Final = "_other"
-"""As ojs-multi-tenancy has it (section 15.4): no tenant can be called so."""
 
 MAX_VALUES: Final = 99
 """Values of one line; CloudWatch takes a hundred."""

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import SetAside
+from ojs_aws.domain.tenants import OTHER_TENANTS
 from ojs_aws.topology import REFUSED_PUTS_METRIC, SET_ASIDE_METRIC
 from ojs_aws.transport.events.job_metrics import (
     MAX_TENANTS,
-    OTHER_TENANTS,
     TENANT_DIMENSION,
     TYPE_DIMENSION,
     Measure,

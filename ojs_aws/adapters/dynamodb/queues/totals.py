@@ -112,10 +112,15 @@ QUEUES: Final = Counted("totals", "queue#", "tally")
 TENANTS: Final = Counted("tenants", "tenant#", "tenant-tally", kept_s=100 * 24 * 3600)
 
 
+def read_held(item: Item) -> dict[str, int]:
+    """Return how many jobs are in each state by an item; one may be below zero."""
+    return {state: read_count(item, name) for state, name in HELD.items()}
+
+
 def read_totals(item: Item) -> QueueTotals:
     """Return the totals that an item holds; an empty one stands for none."""
     return QueueTotals(
-        jobs={state: read_count(item, name) for state, name in HELD.items()},
+        jobs=read_held(item),
         minute=read_instant(item, MINUTE),
         tally=read_tally(item),
         past=_read_past(read_string(item, PAST)),

@@ -185,14 +185,18 @@ def show_errors(call: Call) -> Answer[models.ErrorsAnswer]:
 def show_gauges(call: Call) -> Answer[str]:
     """Return the numbers of jobs and workers now, for Prometheus (ojs-observability, 8.3).
 
-    Read from the totals of the queues and the last sweep, in a few queries and a read.
+    Read from the totals of the queues and the last sweep, in a few queries and a read. Those of
+    tenants are about all queues, so nobody who is bound to some sees them.
     """
     backend, caller = call.backend, call.request.caller
+    settings = backend.settings
+    has_tenants = settings.metrics_by_tenant and settings.tenant_gauges and not caller.is_bound
+    tenants = backend.tenants.gauges(settings.tenant_gauges) if has_tenants else {}
     totals = backend.statistics.totals(sees=caller.may_touch)
     last = backend.stores.queues.last_tick()
     oldest = {} if last is None else still_waiting(totals, last.oldest)
     workers = backend.workers.service.list(1, view=caller.view).summary
-    text = gauges(totals, oldest, workers.get("running", 0))
+    text = gauges(totals, oldest, workers.get("running", 0), tenants)
     return Answer(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

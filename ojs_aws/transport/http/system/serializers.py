@@ -114,10 +114,16 @@ def sweep_health(last: LastTick, now: Instant) -> models.SweepHealth:
     }
 
 
-def gauges(totals: Totals, oldest: Mapping[str, Instant], running: int) -> str:
+def gauges(
+    totals: Totals,
+    oldest: Mapping[str, Instant],
+    running: int,
+    tenants: Mapping[str, Mapping[str, int]],
+) -> str:
     """Return the numbers of jobs and workers as Prometheus reads them.
 
     :param running: how many workers run and beat.
+    :param tenants: their jobs by state; none where there are no gauges of tenants.
     """
     lines = [*_gauge("ojs_queue_depth", "Jobs of a queue in a state.")]
     for name, (counts, _) in totals.by_queue.items():
@@ -142,6 +148,13 @@ def gauges(totals: Totals, oldest: Mapping[str, Instant], running: int) -> str:
         f'ojs_workers_busy{{queue="{name}"}} {counts.counts.get("active", 0)}'
         for name, (counts, _) in totals.by_queue.items()
     ]
+    if tenants:
+        lines += _gauge("ojs_tenant_jobs", "Jobs of a tenant in a state.")
+        lines += [
+            f'ojs_tenant_jobs{{tenant_id="{name}",state="{state}"}} {amount}'
+            for name, jobs in tenants.items()
+            for state, amount in jobs.items()
+        ]
     return "\n".join([*lines, ""])
 
 
