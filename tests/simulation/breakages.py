@@ -458,6 +458,36 @@ MUTATIONS: Final = (
         ),
     ),
     Mutation(
+        "binding-unbounded",
+        "a dispatcher claims jobs without a look at the bound of their binding",
+        "ojs_aws.domain.bindings.functions:limits_of",
+        (("if all(each.config.max_concurrency is None for each in found):", "if True:"),),
+    ),
+    Mutation(
+        "final-error-retried",
+        "a settler does not look at the errors that are final by the config of a binding",
+        "ojs_aws.worker.delivery.settle:finally_failed",
+        (('{**error, "retryable": False} if is_final else error', "error"),),
+    ),
+    Mutation(
+        "deadline-without-timeout",
+        "the deadline of an event does not know the timeout of the binding",
+        "ojs_aws.worker.delivery.event:event_of",
+        (("if config.timeout_ms is not None and record.started_at is not None:", "if False:"),),
+    ),
+    Mutation(
+        "overdue-task-kept",
+        "the sweep keeps tasks that have had their time",
+        "ojs_aws.worker.delivery.task_sweep:TaskSweep._keep_or_stop",
+        (("if task.is_overdue(now):", "if False:"),),
+    ),
+    Mutation(
+        "task-overdue-at-once",
+        "each task with a timeout has had its time",
+        "ojs_aws.domain.bindings.stopped_tasks:Task.is_overdue",
+        (("return now >= self.started_at + longest", "return True"),),
+    ),
+    Mutation(
         "task-lost-counted",
         "a job whose task AWS took away has failed",
         "ojs_aws.worker.delivery.task_settle:TaskSettler._report",

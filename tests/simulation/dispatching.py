@@ -11,6 +11,7 @@ from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.functions import Functions
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.domain.bindings.functions import Binding
+from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.memory_aws.events import Invocations, Target
 from ojs_aws.topology import sqs_queue_name
 from ojs_aws.worker.delivery.dispatch import Dispatcher
@@ -40,6 +41,10 @@ class HandlerError(Exception):
     """Is raised by the function."""
 
 
+class DeclinedError(HandlerError):
+    """Is raised by it, and is final in some runs."""
+
+
 class Dispatching(Asking):
     """A function bound to all queues, beside the workers.
 
@@ -66,7 +71,12 @@ class Dispatching(Asking):
         context = _Context(str(self._next()))
         bindings = [
             Binding(
-                name=BINDING, queues=QUEUES, target=TARGET, types=["*"], reservation_s=reservation_s
+                name=BINDING,
+                queues=QUEUES,
+                target=TARGET,
+                types=["*"],
+                reservation_s=reservation_s,
+                config=sim.profile.configs.functions,
             )
         ]
 
@@ -136,8 +146,11 @@ class Dispatching(Asking):
     def _run(self, event: dict[str, Any], _context: object) -> str:
         delivery = str(event["delivery_id"])
         self.sim.promises.delivered(event["job"]["id"], event["worker_id"], delivery)
+        longest_ms = self.sim.profile.configs.functions.timeout_ms
+        if longest_ms is not None and _took_ms(event) > longest_ms:
+            self.sim.promises.breach(f"{delivery} has {_took_ms(event)} ms, and not {longest_ms}")
         if self.sim.chance.random() < 0.4:
-            raise HandlerError
+            raise self.sim.chance.choice((HandlerError, DeclinedError))
         return delivery
 
     def _deliver(self, record: str) -> None:
@@ -183,6 +196,12 @@ class _Watched(Functions):
         """Check, then hand an event to Lambda's queue of a function."""
         self.check()
         Functions.begin(self, target, event)
+
+
+def _took_ms(event: dict[str, Any]) -> int:
+    """Return how long a function has for a job, from its claim to its deadline."""
+    began = parse_timestamp(event["job"]["started_at"], "started_at")
+    return parse_timestamp(event["deadline"], "deadline") - began
 
 
 class _Context:

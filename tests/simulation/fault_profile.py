@@ -6,6 +6,14 @@ import random
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from tests.simulation.configs import (
+    FUNCTIONS_ERRORS,
+    NO_CONFIGS,
+    TASKS_ERRORS,
+    Configs,
+    draw_config,
+)
+
 
 class Mishap(Enum):
     """What happens to one call."""
@@ -34,6 +42,7 @@ class FaultProfile:
         some of them (an upgrade is under way) or all.
     :ivar lists_late: the same for processes whose ACK leaves it to that consumer to list the job.
     :ivar lines: of both queues; 1: they are not wide.
+    :ivar configs: of the bindings of functions and tasks.
     :ivar skew_ms: by how much the clock of a process differs at most.
     """
 
@@ -51,6 +60,7 @@ class FaultProfile:
     leaves_messages: float = 0.0
     lists_late: float = 0.0
     lines: int = 1
+    configs: Configs = NO_CONFIGS
     skew_ms: int = 0
 
     def healed(self) -> FaultProfile:
@@ -63,6 +73,7 @@ class FaultProfile:
             leaves_messages=self.leaves_messages,
             lists_late=self.lists_late,
             lines=self.lines,
+            configs=self.configs,
         )
 
 
@@ -89,4 +100,5 @@ def draw(chance: random.Random) -> FaultProfile:
         bound=chance.choice((0, 0, 3, 10)),
         leaves_messages=rate(0.0, 0.5, 1.0),
         lists_late=rate(0.0, 0.5, 1.0),
+        configs=Configs(draw_config(chance, FUNCTIONS_ERRORS), draw_config(chance, TASKS_ERRORS)),
     )

@@ -70,6 +70,14 @@ WEIGHTS: Final = {
 
 TASKS_ALONE: Final = 0.3
 """In how many runs nearly all jobs are run by tasks: these take longer than what else runs jobs."""
+BINDINGS_ALONE: Final = 0.15
+"""In how many others nearly all that is done concerns bindings, so that bounded ones are full."""
+OF_BINDINGS: Final = frozenset(
+    {
+        *("push", "dispatch", "invoke", "settle", "dispatch_task", "task_runs", "task_reports"),
+        *("settle_task", "sweep_tasks", "suspend", "resume", "late", "die", "wait", "tick"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +114,11 @@ def drawn(seed: str, count: int = ACTIONS, lines: int = 1) -> Run:
     chance = random.Random(seed)
     profile = replace(draw(chance), lines=lines)
     weights = {kind: weight * chance.choice((0.2, 1, 1, 3)) for kind, weight in WEIGHTS.items()}
-    if chance.random() < TASKS_ALONE:
+    alone = chance.random()
+    if alone < TASKS_ALONE:
         weights |= {kind: weights[kind] / 10 for kind in ("fetch", "lambda", "dispatch")}
+    elif alone < TASKS_ALONE + BINDINGS_ALONE:
+        weights |= {kind: weights[kind] / 10 for kind in WEIGHTS.keys() - OF_BINDINGS}
     if lines > 1:
         weights["settings"] *= 6
     kinds = chance.choices([*weights], [*weights.values()], k=count)

@@ -282,6 +282,9 @@ class Simulation:
     def _job_written(self, job: Any, before: Any, after: Any) -> None:
         self._is_changed()
         self.promises.job_written(job.id, before, after)
+        jobs = self.stored.jobs.values()
+        for problem in self.profile.configs.problems(before, after, jobs):
+            self.promises.breach(f"job {job.id[-4:]}: {problem}; by {self.cause}")
         if self.is_traced:
             states = " -> ".join(
                 f"{each.state}/{each.attempt}" if each else "-" for each in (before, after)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TypeVar
 
 from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.sqs import encode_message
@@ -39,6 +39,7 @@ BINDING: Final = TaskBinding(
     subnets=["subnet-1"],
     security_groups=["sg-1"],
 )
+A = TypeVar("A")
 REPEATS: Final = 0.3
 """Of the events, how many come again."""
 ENDS: Final[tuple[tuple[int | None, str, str], ...]] = (
@@ -83,14 +84,24 @@ class _Starter(TaskStarter):
         TaskStarter.start(self, binding, record)
 
 
+class ActsAsTask(Protocol):
+    """Does something on behalf of a task."""
+
+    def __call__(self, kind: str, task: Task, work: Callable[[], A]) -> A:
+        """Return what it comes to."""
+
+
 @dataclass(frozen=True)
 class _Sweep(TaskSweep):
     """Sweeps, on behalf of each task in its turn."""
 
-    as_task: Callable[[Task, Callable[[], bool]], bool] = lambda _, work: work()
+    as_task: ActsAsTask = lambda kind, task, work: work()
 
     def _safely(self, task: Task, job: JobRecord | None) -> bool:
-        return self.as_task(task, lambda: TaskSweep._safely(self, task, job))
+        return self.as_task("beat", task, lambda: TaskSweep._safely(self, task, job))
+
+    def _timed_out(self, task: Task, job: JobRecord) -> JobRecord | None:
+        return self.as_task("fail", task, lambda: TaskSweep._timed_out(self, task, job))
 
 
 class Tasking(Asking):
@@ -104,6 +115,7 @@ class Tasking(Asking):
         super().__init__(sim)
         self.ends: list[str] = []
         self.holders: dict[str, str] = {}
+        self.binding = replace(BINDING, config=sim.profile.configs.tasks)
         self.ecs = _Ecs(lambda: sim.clock.at, gate=sim._gate, stopped=self._stopped)
 
     def _stopped(self, arn: str) -> None:
@@ -141,7 +153,7 @@ class Tasking(Asking):
             ]
             starter = _Starter(Tasks(self.ecs), GROUP, "", lambda _: "token", self.holders)
             states = self._states(process)
-            dispatcher = Dispatcher(process.backend, None, states, [BINDING], tasks=starter)
+            dispatcher = Dispatcher(process.backend, None, states, [self.binding], tasks=starter)
             kept = dispatcher({"Records": records}, context)["batchItemFailures"]
             stays = {each["itemIdentifier"] for each in kept}
             sim.messages.delete(queue, [e.handle for e in received if e.handle not in stays])
@@ -171,9 +183,13 @@ class Tasking(Asking):
             which = self._read(waiting).attempt
             holder = self.holders[which.reservation_id]
             self.sim.promises.delivered(which.job_id, holder, f"task of {which.started_by}")
-        elif (arn := running or waiting) is not None:
+        elif (arn := running or waiting) is not None and not self._runs_on():
             kinds = ENDS[:4] if arn == running else ENDS[4:]
             self.ecs.end(arn, *chance.choice(kinds))
+
+    def _runs_on(self) -> bool:
+        """Whether a task does not end now: where there is a timeout, most take longer than it."""
+        return self.binding.config.timeout_ms is not None and self.sim.chance.random() < 0.7
 
     def do_task_reports(self) -> None:
         """A container reports, perhaps long after its attempt is over."""
@@ -215,7 +231,7 @@ class Tasking(Asking):
         self._begin(_report(task.end), work, worker=holder, job_id=which.job_id, held=held)
 
     def _settler(self, process: Process) -> TaskSettler:
-        suspensions = TaskSuspensions(self._states(process), [BINDING])
+        suspensions = TaskSuspensions(self._states(process), [self.binding])
         return TaskSettler(process.backend, GROUP, suspensions)
 
     def do_sweep_tasks(self) -> None:
@@ -226,10 +242,27 @@ class Tasking(Asking):
 
         self._begin("sweep", work)
 
-    def _as_task(self, task: Task, work: Callable[[], bool]) -> bool:
-        kind = _report(task.end) if task.end is not None else "beat"
+    def _as_task(self, kind: str, task: Task, work: Callable[[], A]) -> A:
+        kind = _report(task.end) if task.end is not None else kind
+        skew_ms, which = self.sim.profile.skew_ms, task.attempt.which
+        is_late = self._is_overdue(task, -skew_ms)
+        if kind == "fail" and task.end is None and not self._is_overdue(task, skew_ms):
+            self.sim.promises.breach(
+                f"the task of job {task.attempt.job_id[-4:]} is ended too early"
+            )
         with self.sim.acting_as(self._cause(kind, task)):
-            return work()
+            done = work()
+        job = self.sim.stored.jobs.get(task.attempt.job_id)
+        if kind == "beat" and done and is_late and job is not None and which.is_running(job):
+            self.sim.promises.breach(f"the task of job {job.id[-4:]} goes on for too long")
+        return done
+
+    def _is_overdue(self, task: Task, ahead_ms: int) -> bool:
+        """Whether a running task has had all its time, by a clock that is so far ahead."""
+        longest_ms, now = self.binding.config.timeout_ms, self.sim.clock.at + ahead_ms
+        if longest_ms is None or task.started_at is None or task.end is not None:
+            return False
+        return now >= task.started_at + longest_ms
 
     def _cause(self, kind: str, task: Task) -> Cause:
         """Return on whose behalf something is done for a task."""

@@ -23,6 +23,8 @@ LONGER = (
     "suspended-tried",
     "head-backwards",
     "sequence-backwards",
+    "binding-unbounded",
+    "final-error-retried",
     "task-lost-counted",
     "task-stopped",
 )
