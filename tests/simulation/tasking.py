@@ -200,7 +200,8 @@ class Tasking(Asking):
 
         def work(process: Process) -> None:
             try:
-                process.backend.jobs.ack(attempt.job_id, None, None, which=attempt.which)
+                ack = process.backend.jobs.ack
+                ack(attempt.job_id, None, None, which=attempt.which, wakes_next=True)
             except BackendError:
                 raise
             except OjsError:

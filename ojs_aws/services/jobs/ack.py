@@ -39,6 +39,7 @@ class Ack:
         *,
         which: AttemptRef = ANY_ATTEMPT,
         has_message: bool = True,
+        wakes_next: bool = False,
     ) -> JobRecord:
         """Complete a job.
 
@@ -47,6 +48,8 @@ class Ack:
         :param which: the attempt that has succeeded.
         :param result: JSON text of the result, or None for none.
         :param has_message: False when whoever invoked the worker deletes the message itself.
+        :param wakes_next: send a message for those that wait for the slots of the job. Who polls
+            needs none.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not active, not this worker's, another attempt of it is
             running, or its time was over.
@@ -67,6 +70,8 @@ class Ack:
             return before  # the answer to the write was lost, and its repetition found it done
         if has_message and not leaves.message:
             self.job_messages.delete_for(before)
+        if wakes_next:
+            self.job_messages.pass_on(before, now)
         return lifecycle.complete(before, document, now, leaves)
 
     def _complete(

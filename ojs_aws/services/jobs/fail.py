@@ -56,6 +56,7 @@ class Fail:
         delay_ms: int | None = None,
         start: JobRecord | None = None,
         has_message: bool = True,
+        wakes_next: bool = False,
     ) -> JobRecord:
         """Record a failure and decide what follows.
 
@@ -65,6 +66,8 @@ class Fail:
         :param delay_ms: how long a retry waits; None for as long as the policy says.
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
+        :param wakes_next: send a message for those that wait for the slots of the job. Who polls
+            needs none.
         :raises InvalidRequestError: the error object is malformed.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: the job is not active, not this worker's, or another attempt of it
@@ -76,7 +79,9 @@ class Fail:
             check_holder(job, "fail", holder)
             return lifecycle.fail(job, self._failure(error, job, now), now, delay_ms)
 
-        change = self._end_attempt(job_id, error, failed, start, has_message=has_message)
+        change = self._end_attempt(
+            job_id, error, failed, start, has_message=has_message, wakes_next=wakes_next
+        )
         until = blocked_until(error, self.changer.clock.now())
         if until is not None:
             self._block(change.before, until)
@@ -92,6 +97,7 @@ class Fail:
         delay_ms: int | None = None,
         start: JobRecord | None = None,
         has_message: bool = True,
+        wakes_next: bool = False,
     ) -> JobRecord:
         """Give a job back: it is available at once, and the attempt does not count.
 
@@ -101,6 +107,8 @@ class Fail:
         :param delay_ms: how long the job is retryable before it is available; None for not at all.
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
+        :param wakes_next: send a message for those that wait for the slots of the job. Who polls
+            needs none.
         :raises InvalidRequestError: the error object is malformed.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: the job is not active, not this worker's, or another attempt of it
@@ -115,7 +123,10 @@ class Fail:
                 return lifecycle.requeue(job, failure, now)
             return lifecycle.snooze(job, failure or _snoozed(job, now), delay_ms, now)
 
-        return self._end_attempt(job_id, error, requeued, start, has_message=has_message).after
+        change = self._end_attempt(
+            job_id, error, requeued, start, has_message=has_message, wakes_next=wakes_next
+        )
+        return change.after
 
     def _end_attempt(
         self,
@@ -125,13 +136,16 @@ class Fail:
         start: JobRecord | None,
         *,
         has_message: bool,
+        wakes_next: bool,
     ) -> JobChange:
         """Write the end of an attempt, and send a message for the next one."""
         check_job_id(job_id)
         if error is not None:  # a malformed one changes nothing
             read_failure(error, 0, self.changer.clock.now())
         change = self.changer.apply(job_id, decide, start=start)
-        self._pass_on(change, has_message=has_message)
+        self._send_for_next(change, has_message=has_message)
+        if wakes_next:
+            self.job_messages.pass_on(change.before, self.changer.clock.now())
         return change
 
     def _block(self, job: JobRecord, until: Instant) -> None:
@@ -152,7 +166,7 @@ class Fail:
         kept = failure.without_backtrace() if self.redact_backtraces else failure
         return kept.without_message() if self.redact_messages else kept
 
-    def _pass_on(self, change: JobChange, *, has_message: bool) -> None:
+    def _send_for_next(self, change: JobChange, *, has_message: bool) -> None:
         """Send a message for the next attempt; the item is already written."""
         job, held, now = change.after, change.before.reservation, self.changer.clock.now()
         handle = held.message_handle if held and has_message else ""

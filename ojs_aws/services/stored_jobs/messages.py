@@ -246,18 +246,14 @@ class JobMessages:
         return frozenset(each.handle for each, _ in messages)
 
     def pass_on(self, job: JobRecord, now: Instant) -> None:
-        """Wake a worker for jobs that wait for the slots of an ended job."""
-        if job.reservation is not None and any(
-            _may_wait(job, key) for key in job.reservation.slots
-        ):
-            self.wake_next(job, now)
-
-    def wake_next(self, job: JobRecord, now: Instant) -> None:
-        """Wake a worker for the next job of an ended one's queue.
+        """Wake a worker for jobs that wait for the slots of an ended job.
 
         The message names the job that is over, so it is deleted where nobody waits.
         """
-        self.send(job.queue, [(replace(message_of(job), sort_key=""), 0)], now)
+        if job.reservation is not None and any(
+            _may_wait(job, key) for key in job.reservation.slots
+        ):
+            self.send(job.queue, [(replace(message_of(job), sort_key=""), 0)], now)
 
 
 def _is_short(received: ReceivedMessage, seconds: int) -> bool:

@@ -62,8 +62,6 @@ def event_of(
     event["attempt"] = encode(record.attempt)
     if config.non_retryable_errors:
         event[NON_RETRYABLE] = encode([*config.non_retryable_errors])
-    if held.slots:
-        event["is_limited"] = encode(True)
     if reports is not None:
         event["report"] = reports(record)
     return event

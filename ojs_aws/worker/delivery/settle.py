@@ -79,13 +79,11 @@ class InvocationRecord:
 
     :ivar job: as it was dispatched.
     :ivar which: the attempt, by the reservation that its delivery id names.
-    :ivar is_limited: the job holds slots of limits that others may wait for.
     :ivar config: of its binding, when it was dispatched.
     """
 
     job: Job
     which: AttemptRef
-    is_limited: bool
     ended: HowItEnded
     config: BindingConfig = NO_CONFIG
 
@@ -109,7 +107,6 @@ def read_invocation_record(body: str) -> InvocationRecord:
     return InvocationRecord(
         job=Job.from_members({name: member.raw for name, member in job.items()}),
         which=AttemptRef(reservation_id=reservation_id, attempt=attempt),
-        is_limited="is_limited" in event,
         ended=_ended(record),
         config=_config(event),
     )
@@ -265,7 +262,6 @@ class Settler:
         return False
 
     def _settle(self, record: InvocationRecord) -> None:
-        held = self.backend.changer.find(record.job.id) if record.is_limited else None
         match record.ended:
             case Completed():
                 self._complete(record, record.ended)
@@ -273,18 +269,20 @@ class Settler:
                 self._fail(record, finally_failed(record.ended.error, record.config))
             case NotInvoked():
                 self._give_back(record, record.ended.reason)
-        if held is not None:  # others may wait for its slots
-            self.backend.job_messages.pass_on(held, self.backend.clock.now())
 
     def _complete(self, record: InvocationRecord, ended: Completed) -> None:
         try:
-            self.backend.jobs.ack(record.job.id, None, ended.result, which=record.which)
+            self.backend.jobs.ack(
+                record.job.id, None, ended.result, which=record.which, wakes_next=True
+            )
         except ResultTooLargeError as problem:
             text = f"The result was refused: {problem.message}"
             self._fail(record, {"type": "ResultRefused", "message": text, "retryable": False})
 
     def _fail(self, record: InvocationRecord, error: dict[str, JsonValue]) -> None:
-        self.backend.jobs.fail(record.job.id, None, members(error), which=record.which)
+        self.backend.jobs.fail(
+            record.job.id, None, members(error), which=record.which, wakes_next=True
+        )
 
     def _give_back(self, record: InvocationRecord, reason: str) -> None:
         """Give back a job that its function never ran; the attempt does not count (7.2)."""
@@ -296,4 +294,5 @@ class Settler:
             members(error),
             which=record.which,
             delay_ms=wait_ms(uncounted_attempts(record.job)),
+            wakes_next=True,
         )

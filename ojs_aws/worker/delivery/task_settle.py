@@ -62,8 +62,7 @@ class TaskSettler:
     def settle(self, task: Task) -> bool:
         """Settle the job of a task that has stopped; return False if that must be repeated.
 
-        Makes one read, and nothing else if the attempt is over; where its binding is bounded, it
-        also sends a message then.
+        Makes one read, and nothing else if the attempt is over.
         """
         if task.end is None or task.group != self.group:
             return True
@@ -72,9 +71,6 @@ class TaskSettler:
             record = self.backend.changer.find(job_id)
             if record is not None and task.attempt.which.is_running(record):
                 self._report(record, task, task.end)
-            elif record is not None and task.config.max_concurrency is not None:
-                # Its container has reported: nobody has woken those that wait for its slot.
-                self.backend.job_messages.wake_next(record, self.backend.clock.now())
         except (ConflictError, NotFoundError) as refusal:
             _logger.warning("The end of a task of job %s no longer counts: %s", job_id, refusal)
         except BackendError as problem:
@@ -88,7 +84,7 @@ class TaskSettler:
     def _report(self, record: JobRecord, task: Task, end: TaskEnd) -> None:
         jobs, which = self.backend.jobs, task.attempt.which
         if end.is_complete:
-            jobs.ack(record.id, None, None, which=which)
+            jobs.ack(record.id, None, None, which=which, wakes_next=True)
         elif end.is_given_back:
             if end.broken:
                 now = self.backend.clock.now()
@@ -96,12 +92,17 @@ class TaskSettler:
             error = _error(_UNDELIVERED, end, "SNOOZE")
             delay_ms = wait_ms(record.uncounted_attempts)
             jobs.fail.requeue(
-                record.id, None, members(error), which=which, delay_ms=delay_ms, start=record
+                record.id,
+                None,
+                members(error),
+                which=which,
+                delay_ms=delay_ms,
+                start=record,
+                wakes_next=True,
             )
         else:
             error = finally_failed(_error(TASK_FAILED, end, end.code), task.config)
-            jobs.fail(record.id, None, members(error), which=which, start=record)
-        self._pass_on(record)
+            jobs.fail(record.id, None, members(error), which=which, start=record, wakes_next=True)
 
     def time_out(self, record: JobRecord, task: Task) -> None:
         """Fail the attempt of a task that runs for longer than its binding allows.
@@ -112,12 +113,9 @@ class TaskSettler:
         error: dict[str, JsonValue] = {"type": TIMEOUT, "code": TIMEOUT, "message": text}
         error["details"] = {"task_arn": task.arn}
         final = members(finally_failed(error, task.config))
-        self.backend.jobs.fail(record.id, None, final, which=task.attempt.which, start=record)
-        self._pass_on(record)
-
-    def _pass_on(self, record: JobRecord) -> None:
-        """Wake a worker for jobs that wait for the slots of this one."""
-        self.backend.job_messages.pass_on(record, self.backend.clock.now())
+        self.backend.jobs.fail(
+            record.id, None, final, which=task.attempt.which, start=record, wakes_next=True
+        )
 
 
 def _error(kind: str, end: TaskEnd, code: str) -> dict[str, JsonValue]:

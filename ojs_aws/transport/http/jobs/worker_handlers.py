@@ -90,7 +90,13 @@ def _ack(call: Call, job_id: str, *, optional: bool) -> Answer[models.OutcomeAns
     call.note({"job_id": body.job_id, "worker_id": body.worker_id or ""})
     check_job(call, body.job_id)
     worker_id, which = reporter_of(call, body)
-    record = call.backend.jobs.ack(body.job_id, worker_id, reports.result_of(members), which=which)
+    record = call.backend.jobs.ack(
+        body.job_id,
+        worker_id,
+        reports.result_of(members),
+        which=which,
+        wakes_next=_wakes_next(call),
+    )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=True))
 
@@ -116,15 +122,30 @@ def _fail(call: Call, job_id: str) -> Answer[models.OutcomeAnswer]:
     if body.requeue:
         error = reports.reason_of(members)
         record = call.backend.jobs.fail.requeue(
-            body.job_id, worker_id, error, which=which, delay_ms=body.delay_ms
+            body.job_id,
+            worker_id,
+            error,
+            which=which,
+            delay_ms=body.delay_ms,
+            wakes_next=_wakes_next(call),
         )
     else:
         error = reports.error_of(members)
         record = call.backend.jobs.fail(
-            body.job_id, worker_id, error, which=which, delay_ms=body.delay_ms
+            body.job_id,
+            worker_id,
+            error,
+            which=which,
+            delay_ms=body.delay_ms,
+            wakes_next=_wakes_next(call),
         )
     call.note_jobs([record])
     return Answer(outcome_answer(record, is_acknowledged=False))
+
+
+def _wakes_next(call: Call) -> bool:
+    """Return whether nobody polls who would find the jobs that wait for this one's slots."""
+    return call.request.caller.attempt is not None
 
 
 def heartbeat(call: Call) -> Answer[models.HeartbeatAnswer]:

@@ -49,13 +49,14 @@ class Held:
     :ivar has_keys: whether the deployment asks for credentials.
     """
 
-    def __init__(self, *, has_keys: bool = True, **claimed: Any) -> None:
+    def __init__(self, *, has_keys: bool = True, limit: Any = None, **claimed: Any) -> None:
         self.world = World(settings=Settings(auth="api-key" if has_keys else "none"))
         self.api = Api(self.world.backend)
         self.has_keys, self.claimed = has_keys, claimed
         self.authentication = AttemptAuthentication(_not_asked, lambda: [KEY], self.world.clock)
         with self.as_anybody():
-            self.job_id = pushed(self.api, retry=RETRY, timeout=600)
+            limits = {} if limit is None else {"rate_limit": limit}
+            self.job_id = pushed(self.api, retry=RETRY, timeout=600, **limits)
         self.grant = self.claim()
 
     @contextmanager
@@ -126,6 +127,27 @@ def test_a_token_reports_on_its_attempt(operation: str, *, has_keys: bool) -> No
     reply = held.report(operation, held.grant, worker_id="push_worker_1")
     assert reply.status == 200, reply.text
     assert held.record.version == before.version + 1 or operation in {"heartbeat", "info"}
+
+
+@BOTH
+@pytest.mark.parametrize("operation", ["ack", "ack_job", "fail", "fail_job"])
+def test_a_report_wakes_those_that_wait_for_a_slot(operation: str, *, has_keys: bool) -> None:
+    """That of a token alone: a worker that polls finds them without a message."""
+
+    def sent(*, by_token: bool) -> int:
+        held = Held(has_keys=has_keys, limit={"key": "smtp", "concurrency": 1})
+        held.world.faults.calls.clear()
+        if by_token:
+            assert held.report(operation, held.grant).status == 200
+        else:
+            method, path, given = REPORTING[operation]
+            body = {name: held.job_id if it is True else it for name, it in given.items()}
+            with held.as_anybody():
+                url = "/ojs/v1" + path.replace("{id}", held.job_id)
+                assert held.api.send(method, url, body).status == 200
+        return held.world.faults.calls.count("send")
+
+    assert sent(by_token=True) == sent(by_token=False) + 1
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)

@@ -471,6 +471,7 @@ def test_10_1_without_a_bound_a_job_costs_no_call_more() -> None:
     assert plain == timed
     assert plain["TransactWriteItems"] == 0
     assert bounded["TransactWriteItems"] == 2
+    assert bounded["GetItem"] == plain["GetItem"], "the settler knows the slots by its write"
 
 
 def test_10_1_6_no_more_tasks_run_than_a_binding_allows() -> None:
@@ -494,9 +495,21 @@ def test_10_1_6_no_more_tasks_run_than_a_binding_allows() -> None:
     assert len(bench.ecs.tasks) == 3
 
 
-def test_10_1_6_the_end_of_a_task_that_has_reported_wakes_the_next_one() -> None:
-    """Its report came by the API, which wakes nobody; an unbounded one costs no message."""
-    for config, begun in (({"max_concurrency": 1}, 2), ({}, 2)):
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/ack", {}),
+        ("/nack", {"error": {"type": "a.b", "message": "no"}}),
+        ("/nack", {"error": {"type": "a.b", "message": "no", "retryable": False}}),
+        ("/nack", {"requeue": True, "delay_ms": 60_000}),
+    ],
+)
+def test_10_1_6_a_report_by_token_wakes_the_next_job_at_once(
+    path: str, body: dict[str, Any]
+) -> None:
+    """By one message and no read; without a bound it costs nothing, and the task's end neither."""
+    made = []
+    for config in ({}, {"max_concurrency": 1}):
         bench = tasks.Bench()
         register(bench, config)
         first = bench.push()
@@ -504,16 +517,22 @@ def test_10_1_6_the_end_of_a_task_that_has_reported_wakes_the_next_one() -> None
         arn = bench.arn
         second = bench.push()
         bench.dispatch()
-        assert bench.request(bench.environment(arn), "POST", "/ack", {}).status == 200
-        assert bench.job(first).state is JobState.COMPLETED
+        assert (bench.job(second).state is JobState.ACTIVE) == (not config)
+        bench.calls.made.clear()
+        assert bench.request(bench.environment(arn), "POST", path, body).status == 200
+        made.append(bench.calls.made.copy())
+        assert bench.job(first).state is not JobState.ACTIVE
+        bench.dispatch()
+        assert bench.job(second).state is JobState.ACTIVE
         bench.calls.made.clear()
         bench.ecs.end(arn, 0)
         assert bench.settle(arn) == []
-        sent = bench.calls.made["SendMessage"] + bench.calls.made["SendMessageBatch"]
-        assert sent == (1 if config else 0)
-        bench.dispatch()
-        assert bench.job(second).state is JobState.ACTIVE
-        assert len(bench.ecs.tasks) == begun
+        assert dict(bench.calls.made) == {"GetItem": 1}
+    plain, bounded = made
+    assert bounded["SendMessage"] == plain["SendMessage"] + 1
+    assert bounded["TransactWriteItems"] == 1
+    assert bounded["GetItem"] == plain["GetItem"]
+    assert bounded["BatchGetItem"] == plain["BatchGetItem"]
 
 
 def test_10_1_6_an_endpoint_gets_no_more_jobs_than_its_binding_allows(

@@ -31,7 +31,6 @@ def test_a_record_names_the_attempt_of_its_delivery() -> None:
     record = read_invocation_record(body(EVENT))
     assert (record.job.id, record.job.type) == (JOB["id"], "a.b")
     assert record.which == AttemptRef(reservation_id="r", attempt=2)
-    assert not record.is_limited
 
 
 @pytest.mark.parametrize(
