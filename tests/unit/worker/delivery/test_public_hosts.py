@@ -35,8 +35,16 @@ def test_addresses_of_networks_and_of_metadata_are_not(address: str) -> None:
     assert not is_public(address)
 
 
-def test_7_2_no_byte_is_sent_to_a_private_address() -> None:
-    """The endpoint is wrong: the job is given back, whatever its host meant a moment ago."""
+@pytest.mark.parametrize("host", ["127.0.0.1", "app.example.com"])
+def test_7_2_no_byte_is_sent_to_a_private_address(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The endpoint is wrong: the job is given back, whatever its host meant a moment ago.
+
+    Who owns a name may let it lead to a private address after it was registered (DNS rebinding).
+    """
+    own = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, *given: own("127.0.0.1", *given))
     got: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -47,7 +55,7 @@ def test_7_2_no_byte_is_sent_to_a_private_address() -> None:
 
         listening = threading.Thread(target=accept, daemon=True)
         listening.start()
-        url = f"https://127.0.0.1:{server.getsockname()[1]}/jobs"
+        url = f"https://{host}:{server.getsockname()[1]}/jobs"
         delivery = HttpDelivery(url, signing_keys=lambda: ["key"], pools=public_pools)
         with pytest.raises(WrongEndpointError, match="has a private address") as refused:
             delivery(JobContext(Job("email.send", [], id="01a21c99-0000-7000-8000-000000000001")))
