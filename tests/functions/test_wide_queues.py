@@ -503,31 +503,3 @@ def test_more_lines_than_are_declared_are_refused(office: Office) -> None:
     assert refused.value.details["expected"] == "1 to 1"
     with pytest.raises(UnsupportedError):
         change(DEFAULT_POLICY, {"ordering_shards": 2})
-
-
-@pytest.mark.parametrize(
-    "members",
-    [{"concurrency": 5}, {"rate_limit": {"limit": 1, "period": "PT1S"}}],
-)
-def test_what_needs_one_line_is_refused(office: Office, members: dict[str, JsonValue]) -> None:
-    """A wide queue has none of it, whatever the number of its lines in use."""
-    for shards in (LINES, 1):
-        office.spread(shards)
-        with pytest.raises(UnsupportedError) as refused:
-            office.backend.queues.config.change("mail", members)
-        assert refused.value.details["field"] == next(iter(members))
-    with pytest.raises(UnsupportedError):
-        office.backend.limits.limit_queue("mail", {"concurrency": 5})
-    office.backend.queues.config.change("default", members)
-
-
-def test_a_queue_with_a_limit_stays_narrow(office: Office) -> None:
-    """It had the limit before it was declared."""
-    office.process(wide_queues=()).queues.config.change("old", {"concurrency": 5})
-    wide = office.process(wide_queues=(("old", 4),))
-    with pytest.raises(UnsupportedError) as refused:
-        wide.queues.config.change("old", {"ordering_shards": 2})
-    assert refused.value.details["field"] == "concurrency"
-    wide.queues.config.change("old", {"concurrency": 6})
-    wide.queues.config.change("old", {"concurrency": None})
-    wide.queues.config.change("old", {"ordering_shards": 2})

@@ -15,9 +15,6 @@ MAX_CONFIG_BYTES: Final = 8192
 
 SHARDS: Final = "ordering_shards"
 
-NOT_WIDE: Final = ("concurrency", "rate_limit")
-"""Settings that concern all jobs of a queue as one line."""
-
 _NAMES: Final = sorted(name for name, row in SETTINGS.items() if row.check is not None)
 
 
@@ -67,10 +64,8 @@ def check_policy(members: Mapping[str, JsonValue]) -> None:
         )
 
 
-def check_wide(
-    queue: str, before: Mapping[str, JsonValue], after: Mapping[str, JsonValue], lines: int
-) -> None:
-    """Refuse more shards than a queue has lines, and settings that do not go with several.
+def check_wide(queue: str, after: Mapping[str, JsonValue], lines: int) -> None:
+    """Refuse more shards than a queue has lines.
 
     :param lines: how many lines the deployment declares.
     :raises UnsupportedError: the change asks for it.
@@ -83,21 +78,6 @@ def check_wide(
             details={"field": SHARDS, "expected": f"1 to {lines}", "received": str(shards)},
             hint=f"Deploy with OJS_WIDE_QUEUES={queue}={shards}, upgrade all workers, and set it.",
         )
-    if lines == 1:
-        return
-    for name in NOT_WIDE:
-        if name in after and (shards > 1 or name not in before):
-            raise not_wide(queue, name)
-
-
-def not_wide(queue: str, name: str) -> UnsupportedError:
-    """Return the error of what a wide queue cannot have."""
-    return UnsupportedError(
-        f"'{name}' does not go with the lines of the wide queue '{queue}'.",
-        details={"field": name, "queue": queue, "conflicts_with": SHARDS},
-        hint="Use a queue that is not wide (OJS_WIDE_QUEUES) for these jobs. Limits of jobs, job "
-        "types and tenants work on wide queues, too.",
-    )
 
 
 def check_deletion(body: Mapping[str, JsonValue]) -> None:

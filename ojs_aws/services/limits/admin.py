@@ -24,7 +24,6 @@ from ojs_aws.domain.limits.policies import (
     read_override,
 )
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
-from ojs_aws.domain.queues.config_changes import not_wide
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.seen import SeenLimits, is_seen
@@ -130,9 +129,8 @@ class LimitAdmin:
             )
         if scope is not None and scope.type:
             self.check_room(scope, now)
-        elif scope is not None and scope.queue in self.queues.lines:
-            raise not_wide(scope.queue, "rate_limit")
         self.limits.override(key, scope, override.text(), override.until, now)
+        self._copy_mark(scope)
         counted = self.get(key)
         self.wake(counted.bucket, scope)
         return counted
@@ -160,6 +158,7 @@ class LimitAdmin:
         if bucket is None or not bucket.override:
             raise _unknown(key)
         self.limits.lift(key, scope, now)
+        self._copy_mark(scope)
         self.wake(bucket, scope)
 
     def limit_queue(self, queue: str, value: JsonValue) -> Counted:
@@ -180,6 +179,7 @@ class LimitAdmin:
         self.queues.check(queue)
         key, scope = queue_key(queue), LimitScope(queue=queue)
         self.limits.lift(key, scope, self.clock.now())
+        self._copy_mark(scope)
         self.wake(Bucket(key=key), scope)
 
     def _scope(self, key: str) -> LimitScope | None:
@@ -190,6 +190,11 @@ class LimitAdmin:
         if scope is not None and scope.type:
             check_type(scope.type)
         return scope
+
+    def _copy_mark(self, scope: LimitScope | None) -> None:
+        """Let each line of a wide queue say that the queue has a limit, or has none any more."""
+        if scope is not None and scope.queue and not scope.type:
+            self.queues.copy_marks(scope.queue)
 
     def wake(self, bucket: Bucket, scope: LimitScope | None) -> None:
         """Wake workers: their messages may be hidden because of the earlier limit."""

@@ -129,7 +129,7 @@ class QueueConfigAdmin:
             after = changed_members(own, patch)
             limit = self._limit_after(name, after)
             if not is_policy:
-                check_wide(name, own, after, self.queues.lines.get(name, 1))
+                check_wide(name, after, self.queues.lines.get(name, 1))
                 if own.get(SHARDS) != after.get(SHARDS):
                     self.queues.copy_marks(name)  # before the first job of a further line
                 self.queues.registry.note(name, self.clock.now())

@@ -185,7 +185,7 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
         _logger.warning("Could not make queue %s fair: others change its settings", queue)
 
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
-        """Write a new queue's limit into its ready list, where FETCH reads it."""
+        """Write a new queue's limit into its ready list, where FETCH reads it; into each line."""
         inherited = {name: value for name, value in default.members.items() if name in AT_FETCH}
         if not inherited:
             return
@@ -196,6 +196,7 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
         policy = None if limit is None else LimitChange(encode(limit.render()))
         try:
             self.store().save(before, after, policy)
+            self.copy_marks(queue)
         except (OjsError, StaleSettingsError):
             _logger.warning("Could not give queue %s the default policy", queue, exc_info=True)
 

@@ -130,24 +130,17 @@ def test_a_queue_has_up_to_64_shards() -> None:
     for shards in (2, MAX_LINES):
         stored = changed_members({}, {"ordering_shards": shards})
         assert read_config(stored).shards == shards
-        check_wide("q", {}, stored, lines=shards)
+        check_wide("q", stored, lines=shards)
         with pytest.raises(UnsupportedError, match=f"at most {shards - 1} here, not {shards}"):
-            check_wide("q", {}, stored, lines=shards - 1)
+            check_wide("q", stored, lines=shards - 1)
     assert read_config({}).shards == 1
     for value in (0, -1, "1", True, 1.5, MAX_LINES + 1):
         with pytest.raises(InvalidRequestError):
             changed_members({}, {"ordering_shards": value})
 
 
-def test_what_concerns_all_jobs_of_a_queue_does_not_go_with_lines() -> None:
-    """What it has had before stays, unless there is more than one shard."""
-    for name, value in (("concurrency", 3), ("rate_limit", {})):
-        check_wide("q", {}, {name: value}, lines=1)
-        check_wide("q", {name: value}, {name: value, "max_size": 3}, lines=2)
-        both: list[tuple[Any, Any]] = [({}, {}), ({name: value}, {"ordering_shards": 2})]
-        for before, after in both:
-            with pytest.raises(UnsupportedError, match=f"'{name}' does not go"):
-                check_wide("q", before, {**after, name: value}, lines=2)
+def test_the_default_policy_makes_no_queue_wide() -> None:
+    """How many lines a queue has is declared for each."""
     with pytest.raises(UnsupportedError, match="setting of one queue"):
         check_policy({"ordering_shards": 2})
 
