@@ -102,8 +102,6 @@ def test_pages_follow_each_other_in_order(store: JobStore, size: int, newest_fir
         assert keys == sorted(keys, reverse=newest_first)
         for at in (0, 11, 29):  # the cursor of each row leads behind it
             behind = store.place_of(rows[at], name)
-            if name is JobList.WAITING:
-                continue  # the sort key of such a row is cut
             rest = walked(store, name, size, newest_first=newest_first, cursor=behind)
             assert rest == rows[at + 1 :]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import fairness
+from benchmarks import fairness, inversion
 
 
 def test_shares_follow_the_weights() -> None:
@@ -26,6 +26,22 @@ def test_a_key_behind_a_flood_starts_at_once_and_takes_turns() -> None:
 def test_a_key_that_is_alone_has_all_starts() -> None:
     """Nothing is kept for others."""
     assert fairness.shares({"alone": 1.0}, 300) == {"alone": 1.0}
+
+
+def test_a_new_key_of_a_wide_queue_starts_within_a_turn_of_the_lines() -> None:
+    """One process has looked at all of them by then."""
+    queue = fairness.WideFairQueue(lines=8)
+    assert fairness.starts_before(queue, 2_000, 60)[-1] < 8
+    shares = fairness.shares(fairness.WEIGHTS, 1_400, fairness.WideFairQueue(lines=4))
+    assert shares["heavy"] == pytest.approx(4 / 7, rel=0.05)
+
+
+def test_an_urgent_job_waits_less_than_fifty_milliseconds_for_its_line() -> None:
+    """In 99 of 100 cases, at 10,000 starts a second on 64 lines; with one line it is the first."""
+    for count in (1, 10):
+        before = inversion.starts_before(inversion.Workers(64, count), 300)
+        assert 1 < before[297] < 500
+    assert set(inversion.starts_before(inversion.Workers(1, 1), 9)) == {0}
 
 
 def test_a_light_key_waits_no_longer_for_a_flood() -> None:

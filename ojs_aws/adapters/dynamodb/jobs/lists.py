@@ -187,11 +187,13 @@ class Lists(InTable):
 
         Build the cursor from the row itself, as a page's cursor is; no call.
         """
-        del name
         if row.shared is not None:
             return cursor_behind(row.shared)
         line = [str(row.shard)] if row.shard else []
-        return encode_cursor(row.sort_key, n.job_pk(row.id), n.JOB_SK, *line)
+        key = row.sort_key
+        if name is JobList.WAITING:
+            key = n.due_key(row.due, is_far=row.is_far, priority=row.priority)
+        return encode_cursor(key, n.job_pk(row.id), n.JOB_SK, *line)
 
     def count(self, queue: str, name: JobList, between: Between | None = None) -> Count:
         """Return how many rows a list has; not exact beyond some thousands.
