@@ -676,8 +676,12 @@ class SyncSystem:
         and of each. ``oldest_available_at`` is the longest wait that the last sweep found.
         """
 
-    def findings(self) -> FindingsReport:
-        """Ask what needs attention: late sweeps, old jobs, failures, silent workers."""
+    def findings(self, *, advice: bool=False) -> FindingsReport:
+        """Ask what needs attention: late sweeps, old jobs, failures, silent workers.
+
+        :param advice: ask which wide queues have far more lines than they need, too: the check
+            ``lines``.
+        """
 
     def errors(self, *, queue: str='', since: datetime | None=None, limit: int=50) -> ErrorReport:
         """Group the failures of jobs by error type and kind of message.

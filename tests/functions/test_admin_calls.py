@@ -14,10 +14,12 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.queues.tallies import Tally, TallyKind, minute_of
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
+from ojs_aws.services.system.job_findings import FindingCode
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import OJS, Api
 from tests.aws import EmbeddedAws
@@ -278,3 +280,21 @@ def test_an_overview_costs_the_same_for_any_number_of_queues(
         assert calls == {"Query": 6, "GetItem": 1}
         assert len(body["queues"]) >= count
         assert body["has_more"] is False
+
+
+def test_findings_read_the_settings_of_queues_that_are_too_busy_for_one_line(
+    aws: EmbeddedAws, backend: Backend, clock: FakeClock
+) -> None:
+    """One batch read for all of them; advice about too many lines is read where there are some."""
+    with aws.calls.counted() as quiet:
+        backend.findings(advice=True)
+    for name in ("a", "b"):
+        backend.stores.queues.register(name, clock.now())
+        tally = Tally()
+        tally.counts[TallyKind.STARTED] = 500 * 300
+        backend.stores.tallies().add(name, minute_of(clock.now()), tally, name)
+    with aws.calls.counted() as calls:
+        found = [each.code for each in backend.findings(advice=True).findings]
+    assert found.count(FindingCode.LINES_BUSY) == 2
+    more = {name: calls[name] - quiet[name] for name in calls}
+    assert {name: count for name, count in more.items() if count} == {"BatchGetItem": 1, "Query": 2}

@@ -159,7 +159,7 @@ async def _health(session: Session) -> list[Finding]:
 async def _findings(session: Session) -> list[Finding]:
     """Ask the server what it finds, and compare its clock with this machine's."""
     before = datetime.now(UTC)
-    report = await session.client.system.findings()
+    report = await session.client.system.findings(advice=True)
     after = datetime.now(UTC)
     there = datetime.fromisoformat(report.as_of)
     apart = max((before - there).total_seconds(), (there - after).total_seconds(), 0.0)

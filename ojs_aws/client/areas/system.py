@@ -160,9 +160,14 @@ class System(Area):
         """
         return (await self._ask("show_overview")).values
 
-    async def findings(self) -> FindingsReport:
-        """Ask what needs attention: late sweeps, old jobs, failures, silent workers."""
-        values = (await self._ask("show_findings")).values
+    async def findings(self, *, advice: bool = False) -> FindingsReport:
+        """Ask what needs attention: late sweeps, old jobs, failures, silent workers.
+
+        :param advice: ask which wide queues have far more lines than they need, too: the check
+            ``lines``.
+        """
+        query = {"advice": "true" if advice else ""}
+        values = (await self._ask("show_findings", query=query)).values
         checks = objects_in(values, "checks")
         return FindingsReport(
             as_of=text_in(values, "as_of"),

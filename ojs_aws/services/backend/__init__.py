@@ -128,6 +128,7 @@ class Backend(Foundation):
         from ojs_aws.services.system.failure_findings import WorkerDeaths
         from ojs_aws.services.system.findings import Findings
         from ojs_aws.services.system.job_findings import MissingHandlers
+        from ojs_aws.services.system.line_findings import LineFindings
         from ojs_aws.services.system.worker_findings import WorkerFindings
 
         stores = self.stores
@@ -139,6 +140,11 @@ class Backend(Foundation):
             failures=lambda: self.failures,
             deaths=WorkerDeaths(store=stores.store),
             missing_handlers=MissingHandlers(stores.store),
+            lines=LineFindings(
+                settings=stores.queue_settings,
+                statistics=self.queues.statistics,
+                declared=self.lines,
+            ),
             why=lambda: self.jobs.why,
             sequences=stores.sequences,
         )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.system.failure_findings import WorkerDeaths
     from ojs_aws.services.system.failure_groups import FailureStatistics
     from ojs_aws.services.system.job_findings import MissingHandlers
+    from ojs_aws.services.system.line_findings import LineFindings
     from ojs_aws.services.system.statistics import Statistics, Totals
     from ojs_aws.services.system.worker_findings import WorkerFindings
 
@@ -72,14 +73,16 @@ class Findings:
     failures: Callable[[], FailureStatistics]
     deaths: WorkerDeaths
     missing_handlers: MissingHandlers
+    lines: LineFindings
     why: Callable[[], Why]
     sequences: Callable[[], Sequences]
 
-    def __call__(self, sees: Sees | None = None) -> FindingsReport:
+    def __call__(self, sees: Sees | None = None, *, advice: bool = False) -> FindingsReport:
         """Return what needs attention now.
 
         :param sees: what a caller with bounds may see; None for everything. Workers are left out
             for such a caller, since they belong to no single queue.
+        :param advice: say in the checks which wide queues have far more lines than they need.
         """
         totals = self.statistics.totals(sees=lambda queue: sees is None or sees(queue, None))
         now = totals.computed_at
@@ -87,6 +90,7 @@ class Findings:
         found = _say_paused(totals, now)
         found += _say_suspended(totals, now)
         found += self._growing(totals, sees)
+        found += self.lines(totals, checks, advice=advice)
         found += self._old_jobs(totals, sees, now, checks)
         failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
         failing = failing_queues(totals, failures.groups if sees is None else ())

@@ -54,6 +54,7 @@ class FindingCode(StrEnum):
     BINDING_SUSPENDED = "binding_suspended"
     BACKLOG_GROWS = "backlog_grows"
     JOB_WAITS = "job_waits"
+    LINES_BUSY = "lines_busy"
     JOBS_FAIL = "jobs_fail"
     WORKERS_SILENT = "workers_silent"
     WORKERS_QUIET = "workers_quiet"

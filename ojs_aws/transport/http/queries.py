@@ -105,6 +105,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "sort": Parameter("sort", "Accepted and ignored: lists have an order of their own.", 32),
     "period": Parameter("period", "1m, 5m (the default), 1h or 1d.", 8),
     "growth": Parameter("growth", "Say by how many jobs each queue grew in each period (true).", 5),
+    "advice": Parameter("advice", "Say which wide queues have far too many lines (true).", 5),
     "events": Parameter("events", "Show the events of the job as well (true).", 5),
     "wait": Parameter("wait", "Answer when the job is over (true), or at once (false).", 5),
     "timeout": Parameter(

@@ -19,6 +19,8 @@ STEPS: Final[list[Step]] = [
     bare("read the manifest", "GET", "/ojs/manifest"),
     get("read the health", "/health"),
     get("ask what needs attention", "/admin/findings"),
+    get("ask for advice, too", "/admin/findings?advice=true"),
+    get("ask for advice in other words", "/admin/findings?advice=1"),
     bare("read the metrics as text", "GET", "/metrics"),
     bare("ask for no path", "GET", "/nowhere"),
     bare("ask for the root", "GET", "/"),

@@ -15,6 +15,7 @@ from ojs_aws.cli.terminal.session import ExitCode, connect
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.services.events import Commit, events_of
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli
@@ -53,6 +54,16 @@ def test_doctor_calls_failures_ok_only_with_what_is_normal(
         assert "No queue fails at present" in row["text"]
     else:
         assert "10 of 10 executions failed" in findings["queue default"]["text"]
+
+
+def test_doctor_names_queues_with_too_many_lines_without_a_warning(cli: Cli, world: World) -> None:
+    """It alone asks for that."""
+    world.backend.lines["default"] = 16
+    wide = QueueSettings(queue="default", revision=1, members={"ordering_shards": 16})
+    world.queue_settings.save(QueueSettings(queue="default"), wide)
+    rows = {each["check"]: each for each in cli.ask("doctor")["findings"]}
+    assert rows["lines"]["verdict"] == "ok"
+    assert "ojs-aws queues configure default ordering_shards=1" in rows["lines"]["text"]
 
 
 def test_doctor_ends_with_a_code_of_its_own(cli: Cli) -> None:

@@ -127,8 +127,8 @@ def show_overview(call: Call) -> Answer[models.OverviewAnswer]:
 
 def show_findings(call: Call) -> Answer[models.FindingsAnswer]:
     """Return what needs attention (an extension); a bound caller sees that of its own queues."""
-    caller = call.request.caller
-    report = call.backend.findings(caller.may_touch if caller.is_bound else None)
+    caller, advice = call.request.caller, boolean_of(call.request.query, "advice") or False
+    report = call.backend.findings(caller.may_touch if caller.is_bound else None, advice=advice)
     found: list[models.FoundProblem] = [
         {
             "code": each.code,

@@ -1,0 +1,155 @@
+"""Finds queues that need more lines for the rate of their jobs, or far fewer (decision 124)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ojs_aws.domain.queues.config import QueueConfig, read_config
+from ojs_aws.domain.queues.line_advice import LINE_PER_S, fewer_lines, line_load, more_lines
+from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, WINDOW_MS, Tally, TallyKind, window_of
+from ojs_aws.domain.timestamps import Instant, span_text
+from ojs_aws.services.system.job_findings import MAX_NAMED, Finding, FindingCode
+from ojs_aws.services.system.statistics import RECENT_MS, Totals
+
+if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+    from ojs_aws.services.queues.stats import QueueStatistics
+
+SECOND_MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFindings:
+    """Compares what queues do with the lines that they have.
+
+    :ivar declared: how many lines the deployment declares for its wide queues.
+    """
+
+    settings: Callable[[], QueueSettingsStore]
+    statistics: QueueStatistics
+    declared: Mapping[str, int]
+
+    def __call__(self, totals: Totals, checks: dict[str, str], *, advice: bool) -> list[Finding]:
+        """Return which queues come near what their lines take, the busiest first.
+
+        Makes a read only if a queue is too busy for one line, or if advice is asked for.
+
+        :param advice: add a sentence about wide queues with far more lines than they need to the
+            checks, which costs a read and a query for each.
+        """
+        loads = {name: _load_now(totals, name) for name in totals.by_queue}
+        busy = [name for name, load in loads.items() if more_lines(load, 1) is not None]
+        busy.sort(key=lambda name: (-loads[name], name))
+        wide = [name for name in totals.by_queue if advice and name in self.declared]
+        names = [*dict.fromkeys([*busy[:MAX_NAMED], *wide[:MAX_NAMED]])]
+        if not names:
+            return []
+        stored = self.settings().load(names)
+        configs = {
+            name: read_config(stored[name].members) if name in stored else QueueConfig()
+            for name in names
+        }
+        if wide:
+            found = (self._too_many(name, configs[name], totals) for name in wide[:MAX_NAMED])
+            checks["lines"] = " ".join(filter(None, found)) or "No queue has far too many lines."
+        more = (
+            self._too_few(name, configs[name], totals, loads[name]) for name in busy[:MAX_NAMED]
+        )
+        return [each for each in more if each is not None]
+
+    def _lines(self, name: str, config: QueueConfig) -> int:
+        """Return over how many lines new jobs of a queue are spread."""
+        return min(config.shards, self.declared.get(name, 1))
+
+    def _too_few(
+        self, name: str, config: QueueConfig, totals: Totals, load: float
+    ) -> Finding | None:
+        """Say that the lines of a queue are nearly full, and how many it should have."""
+        lines = self._lines(name, config)
+        advised = more_lines(load, lines)
+        if advised is None:
+            return None
+        per_s = _started_per_s(totals, name)
+        return Finding(
+            code=FindingCode.LINES_BUSY,
+            check="queues",
+            message=f"The queue '{name}' has {_counted(lines)}, and {per_s:,.0f} of its jobs a "
+            f"second began in the last {span_text(_recent_ms(totals))}. A line takes {LINE_PER_S} "
+            f"jobs a second, or {LINE_PER_S // 2} that are scheduled.",
+            hint=self._how(name, config, advised),
+            data={
+                "queue": name,
+                "lines": lines,
+                "advised_lines": advised,
+                "started_per_s": round(per_s),
+            },
+        )
+
+    def _how(self, name: str, config: QueueConfig, advised: int) -> str:
+        """Return how a queue gets so many lines."""
+        if config.fair_by is not None:
+            return "A fair queue has one line: spread its jobs over more queues."
+        change = f"ojs-aws queues configure {name} ordering_shards={advised}"
+        if advised <= self.declared.get(name, 1):
+            return f"Spread new jobs over {advised} lines: {change}"
+        wide = {**self.declared, name: advised}
+        value = ",".join(f"{queue}={lines}" for queue, lines in sorted(wide.items()))
+        return f"Deploy with OJS_WIDE_QUEUES={value}, upgrade all Lambda workers, then: {change}"
+
+    def _too_many(self, name: str, config: QueueConfig, totals: Totals) -> str:
+        """Say that a queue has far more lines than its busiest minutes of a day need."""
+        lines = self._lines(name, config)
+        if lines == 1:
+            return ""
+        busiest = self._busiest(name, totals.computed_at)
+        load = max(busiest, _most(totals.by_queue[name][1], _recent_ms(totals)))
+        enough = fewer_lines(load, lines)
+        if enough is None:
+            return ""
+        return (
+            f"The queue '{name}' has {lines} lines. {_counted(enough).capitalize()} would do for "
+            "what it did in the last 24 hours: "
+            f"ojs-aws queues configure {name} ordering_shards={enough}."
+        )
+
+    def _busiest(self, name: str, now: Instant) -> float:
+        """Return the largest load of five minutes in the last 24 hours: a read and a query."""
+        windows: dict[Instant, Tally] = {}
+        for minute, tally in self.statistics.minutes(name, now - DAY_MS + MINUTE_MS, now):
+            windows.setdefault(window_of(minute), Tally()).merge(tally)
+        return max((_most(tally, WINDOW_MS) for tally in windows.values()), default=0.0)
+
+
+def _recent_ms(totals: Totals) -> int:
+    """Return how long the minutes are whose tallies the totals have."""
+    since = totals.computed_at - RECENT_MS
+    return totals.computed_at - -(-since // MINUTE_MS) * MINUTE_MS
+
+
+def _started_per_s(totals: Totals, name: str) -> float:
+    _, did = totals.by_queue[name]
+    return did.counts[TallyKind.STARTED] * SECOND_MS / _recent_ms(totals)
+
+
+def _load_now(totals: Totals, name: str) -> float:
+    """Return the load of a queue in the last minutes.
+
+    Nobody counts which jobs were scheduled. Jobs that are scheduled for a second or more are among
+    those that are scheduled now.
+    """
+    counts, did = totals.by_queue[name]
+    started = _started_per_s(totals, name)
+    retried = did.counts[TallyKind.RETRIED] * SECOND_MS / _recent_ms(totals)
+    return line_load(started, retried, min(started, counts.counts["scheduled"]))
+
+
+def _most(did: Tally, span_ms: int) -> float:
+    """Return the load of what a queue did, if each of its jobs was scheduled."""
+    started = did.counts[TallyKind.STARTED] * SECOND_MS / span_ms
+    return line_load(started, did.counts[TallyKind.RETRIED] * SECOND_MS / span_ms, started)
+
+
+def _counted(lines: int) -> str:
+    return "one line" if lines == 1 else f"{lines} lines"
