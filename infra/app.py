@@ -2,6 +2,7 @@
 
 Context (``cdk.json``, or ``-c name=value``): ``stack``, ``prefix``, ``queue_separator``,
 ``queues``, ``adopted_queues`` and ``queue_alarms`` (each separated by commas),
+``ordering_shards`` (wide queues with their lines: mail=16,images=8),
 ``allow_undeclared_queues``, ``demo``, ``architecture`` (arm64 or x86_64), ``python`` (such as 3.13)
 and ``removal`` (retain or destroy). Who may call: ``auth`` (api-key, jwt, iam or none), with
 ``auth_cache_s`` for API keys, ``jwt_issuer`` and ``jwt_audience`` for tokens; ``cors_origins``
@@ -47,6 +48,8 @@ from ojs_aws.cdk import (
     WarmStart,
 )
 from ojs_aws.cdk.bundle import Machine, default_target
+from ojs_aws.config import MAX_LINES
+from ojs_aws.environment import numbers_by_name
 from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
 MAX_CACHE_S: Final = 3600
@@ -62,8 +65,8 @@ NAMES: Final = frozenset({
     "adopted_queues", "alarm_email", "alarm_topic", "allow_undeclared_queues", "architecture",
     "auth", "auth_cache_s", "cors_origins", "dashboard", "demo", "encryption_key",
     "enqueue_middleware", "environment", "export_days", "export_documents", "extensions", "hooks",
-    "job_endpoint", "jwt_audience", "jwt_issuer", "prefix", "python", "queue_alarms",
-    "queue_separator", "queues", "removal", "restored_stream", "restored_table",
+    "job_endpoint", "jwt_audience", "jwt_issuer", "ordering_shards", "prefix", "python",
+    "queue_alarms", "queue_separator", "queues", "removal", "restored_stream", "restored_table",
     "sign_in_audience", "sign_in_client", "sign_in_origins", "sign_in_scopes", "stack", "start",
     "stream_window_s", "tracing", "web_dashboard",
 })
@@ -108,6 +111,7 @@ def make_app(app: App | None = None) -> App:
         queues=_listed(said("queues", "default")),
         adopted_queues=_listed(said("adopted_queues", "")),
         queue_alarms=_listed(said("queue_alarms", "")),
+        ordering_shards=_lines(said("ordering_shards", "")),
         allow_undeclared_queues=_switch(
             "allow_undeclared_queues", said("allow_undeclared_queues", "true")
         ),
@@ -219,6 +223,14 @@ def _window(text: str) -> int:
     if not text.isdecimal() or int(text) > MAX_WINDOW_S:
         raise ContextError(f"stream_window_s is {text!r}: use 0 to {MAX_WINDOW_S}.")
     return int(text)
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Return the lines of wide queues."""
+    try:
+        return dict(numbers_by_name(2, MAX_LINES, "lines")(text))
+    except ValueError as problem:
+        raise ContextError(f"ordering_shards is {text!r}: {problem}.") from problem
 
 
 def _export(said: Callable[[str, str], str]) -> ExportOptions | None:

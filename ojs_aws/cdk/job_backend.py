@@ -35,6 +35,7 @@ from ojs_aws.cdk.job_backend_props import (
     check_queue_alarms,
     check_reports,
     check_settings,
+    settings_of,
 )
 from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
@@ -94,7 +95,7 @@ class JobBackend(Construct):
         super().__init__(scope, id_)
         self.props = props = props or JobBackendProps()
         self._targets: dict[str, Mapping[str, Any]] = {}
-        settings = check_settings(props.settings)
+        settings = check_settings(settings_of(props))
         check_queue_alarms(props)
         check_reports(props)
         self.table = self._table()
@@ -357,7 +358,7 @@ class JobBackend(Construct):
         return {
             "OJS_STREAM_DELETES_MESSAGES": "1",
             "OJS_STREAM_LISTS_COMPLETED": "1",
-            **self.props.settings,
+            **settings_of(self.props),
             "OJS_TABLE": self.table.table.table_name,
             "OJS_QUEUE_PREFIX": self.queues.prefix,
             "OJS_QUEUE_URL_PREFIX": self.queues.url_prefix,

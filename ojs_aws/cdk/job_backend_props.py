@@ -20,7 +20,7 @@ from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, default_target
 from ojs_aws.cdk.function_options import WarmStart
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.resources.job_table import RestoredTable
-from ojs_aws.config import Settings, describe_settings
+from ojs_aws.config import Settings, describe_settings, variable_of
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _ENQUEUES: Final = frozenset({"producer", "job_endpoint", "operator", "tick", "e
 """The functions that enqueue jobs: for clients, by a trigger of a cron job, by cron, for events."""
 _CALLS_HOOKS: Final = _ENQUEUES | {"stream"}
 """The functions that call hooks: at insertion, at the start of cron, and with events."""
+_WIDE: Final = variable_of("wide_queues")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,9 @@ class JobBackendProps:
         were declared.
     :ivar allow_undeclared_queues: make a queue at its first use. When this is off, the functions
         may touch the declared queues only.
+    :ivar ordering_shards: queues that may be wide, and the most lines that the setting
+        ``ordering_shards`` of each may spread its jobs over, 2 to 64 (docs/wide-queues.md). All
+        functions and Lambda workers get them.
     :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
     :ivar extensions: enqueue middleware and hooks of your own, with the code they are in.
     :ivar target: architecture and Python version of the functions. By default arm64 and Python
@@ -167,6 +171,7 @@ class JobBackendProps:
     queues: Sequence[str] = (DEFAULT_QUEUE,)
     adopted_queues: Sequence[str] = ()
     allow_undeclared_queues: bool = True
+    ordering_shards: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     extensions: BackendExtensions | None = None
     target: Target = field(default_factory=default_target)
@@ -223,6 +228,23 @@ def check_reports(props: JobBackendProps) -> None:
     """
     if props.report_secrets and not isinstance(props.access, ApiKeys):
         raise ValueError("report_secrets need access=ApiKeys(): the API checks no tokens else.")
+
+
+def settings_of(props: JobBackendProps) -> dict[str, str]:
+    """Return the settings by their variables, with those that follow from the wide queues.
+
+    :raises ValueError: a wide queue that cannot exist, or wide queues in the settings, too.
+    """
+    settings = {**props.settings}
+    if not props.ordering_shards:
+        return settings
+    if _WIDE in settings:
+        raise ValueError(f"Name wide queues in ordering_shards or in {_WIDE}, not in both.")
+    undeclared = sorted({*props.ordering_shards} - {*props.queues})
+    if undeclared and not props.allow_undeclared_queues:
+        raise ValueError(f"Declare the queues of ordering_shards, too: {', '.join(undeclared)}.")
+    lines = sorted(props.ordering_shards.items())
+    return {**settings, _WIDE: ",".join(f"{queue}={number}" for queue, number in lines)}
 
 
 def check_settings(settings: Mapping[str, str]) -> Settings:

@@ -22,6 +22,8 @@ from ojs_aws.cdk import (
     SnapStart,
 )
 from ojs_aws.cdk.bundle import LOCK, TRACING_LOCK, Target, backend_bundle
+from ojs_aws.cdk.job_backend_props import settings_of
+from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_backend, of_context
 
@@ -163,6 +165,8 @@ def test_a_key_of_ones_own_needs_a_stack_with_a_region() -> None:
         ({"start": "hot"}, "start"),
         ({"start": "0"}, "start"),
         ({"stream_window_s": "301"}, "stream_window_s"),
+        ({"ordering_shards": "mail=65"}, "ordering_shards"),
+        ({"ordering_shards": "mail"}, "ordering_shards"),
         ({"stream_window_s": "1.5"}, "stream_window_s"),
         ({"alarm_email": "nobody"}, "alarm_email"),
         ({"alarm_email": "a@b.c", "alarm_topic": "arn:aws:sns:x:1:y"}, "alarm_topic"),
@@ -285,3 +289,48 @@ def test_an_unknown_log_level_is_refused_with_those_that_there_are() -> None:
     """At synthesis."""
     with pytest.raises(ValueError, match=r"LOUD.*WARNING"):
         JobBackend(Stack(App(context=NO_BUNDLING), "S"), "Jobs", JobBackendProps(log_level="LOUD"))
+
+
+def test_wide_queues_are_declared_by_a_property_or_the_context() -> None:
+    """All functions get their lines, which bound the setting of the queue, and Lambda workers."""
+    lines = {"mail": 16, "images": 8}
+    backend = JobBackend(
+        Stack(App(context=NO_BUNDLING), "S"), "B", JobBackendProps(ordering_shards=lines)
+    )
+    value = backend.environment["OJS_WIDE_QUEUES"]
+    assert value == "images=8,mail=16"
+    assert dict(Settings.from_env({"OJS_WIDE_QUEUES": value}).wide_queues) == lines
+    stack = of_context(ordering_shards="images=8,mail=16")
+    functions = stack.of("AWS::Lambda::Function")
+    found = [each["Environment"]["Variables"] for each in functions if "Environment" in each]
+    shown = [each["OJS_WIDE_QUEUES"] for each in found if "OJS_TABLE" in each]
+    assert shown == [value] * len(shown)
+    assert len(shown) >= len(API_FUNCTIONS)
+
+
+def test_settings_may_declare_wide_queues_as_before() -> None:
+    """Without either there is no such variable."""
+    wide = {"OJS_WIDE_QUEUES": "mail=16"}
+    assert settings_of(JobBackendProps(settings=wide)) == wide
+    assert settings_of(JobBackendProps()) == {}
+
+
+@pytest.mark.parametrize(
+    ("props", "named"),
+    [
+        ({"ordering_shards": {"mail": 65}}, "2 to 64"),
+        ({"ordering_shards": {"mail": 1}}, "2 to 64"),
+        ({"ordering_shards": {"mail": 2}, "settings": {"OJS_WIDE_QUEUES": "a=2"}}, "not in both"),
+        ({"ordering_shards": {"mail": 2}, "allow_undeclared_queues": False}, "Declare .* mail"),
+    ],
+)
+def test_wide_queues_that_cannot_be_are_refused(props: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        JobBackend(Stack(App(context=NO_BUNDLING), "S"), "B", JobBackendProps(**props))
+
+
+def test_a_declared_queue_may_be_wide_where_no_others_may_exist() -> None:
+    props = JobBackendProps(
+        queues=["mail"], ordering_shards={"mail": 2}, allow_undeclared_queues=False
+    )
+    assert settings_of(props) == {"OJS_WIDE_QUEUES": "mail=2"}
