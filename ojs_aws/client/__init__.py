@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.schemas import JobSchema as JobSchema
     from ojs_aws.client.areas.schemas import Schemas as Schemas
     from ojs_aws.client.areas.sequences import SequenceEntry as SequenceEntry
+    from ojs_aws.client.areas.sequences import SequenceList as SequenceList
     from ojs_aws.client.areas.sequences import Sequences as Sequences
     from ojs_aws.client.areas.system import Caller as Caller
     from ojs_aws.client.areas.system import System as System

@@ -30,6 +30,7 @@ from ojs_aws.client.areas.queues import QueueNumbers
 from ojs_aws.client.areas.queues import QueueSettings
 from ojs_aws.client.areas.schemas import JobSchema
 from ojs_aws.client.areas.sequences import SequenceEntry
+from ojs_aws.client.areas.sequences import SequenceList
 from ojs_aws.client.areas.system import ApiKeyEntry
 from ojs_aws.client.areas.system import Caller
 from ojs_aws.client.areas.system import ErrorReport
@@ -354,6 +355,14 @@ class SyncSchemas:
         """
 class SyncSequences:
     """:class:`Sequences` for code that is not asynchronous."""
+
+    def list(self, *, tenant: str='', queue: str='', limit: int=50, cursor: str='') -> SequenceList:
+        """List a page of the sequences that are stopped, those stopped first at the begin.
+
+        :param tenant: whose they are; empty for everybody's.
+        :param queue: the queue of the discarded job that each is stopped on; empty for any.
+        :param cursor: from the page before. A page may be empty, and have one.
+        """
 
     def get(self, key: str, *, tenant: str='') -> SequenceEntry:
         """Read whose turn it is in a sequence.

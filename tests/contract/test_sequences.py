@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.sequences import IDLE_KEPT_S, Sequences, sequence_key
+from ojs_aws.adapters.dynamodb import stopped_sequences
+from ojs_aws.adapters.dynamodb.sequences import IDLE_KEPT_S, Sequences, _read, sequence_key
+from ojs_aws.adapters.dynamodb.stopped_sequences import StoppedSequences
 from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.conflicts import NotAdmittedError, StaleJobError
@@ -50,6 +52,11 @@ def stored(sequences: Sequences, *numbers: int, seen: Sequence | None = None) ->
     unique = UniqueJobs(sequences.store)
     unique.admit([Admission(job=job) for job in jobs], sequences.enqueuing(change))
     return jobs
+
+
+def on_list(sequences: Sequences, tenant: str | None = None) -> list[Sequence]:
+    """The sequences that are listed as stopped."""
+    return [each for _, each in sequences.stopped.page(10, tenant=tenant).sequences]
 
 
 def seen(sequences: Sequences) -> Sequence:
@@ -120,7 +127,7 @@ def test_a_change_of_the_head_keeps_the_turn_where_it_is(sequences: Sequences) -
     assert not sequences.cancel(before, row_of(waits), change, LATER)
     assert not sequences.stop(before, LATER)
     assert sequences.store.load(waits.id) == waits
-    assert sequences.stopped(10) == []
+    assert on_list(sequences) == []
 
 
 def test_a_cancelled_job_leaves_the_head(sequences: Sequences) -> None:
@@ -145,13 +152,67 @@ def test_a_stopped_sequence_is_listed_until_its_job_is_retried(sequences: Sequen
     head, _ = stored(sequences, 1, 2)
     gone = discarded(sequences, head)
     assert sequences.stop(seen(sequences), LATER)
-    assert sequences.stopped(10) == [seen(sequences)]
+    assert on_list(sequences) == [seen(sequences)]
     assert seen(sequences).stopped_at == LATER
     again = sequences.resume(gone, lifecycle.retry_discarded(gone, LATER, 8))
     assert sequences.store.load(head.id) == again
     assert again.state is JobState.AVAILABLE
-    assert sequences.stopped(10) == []
+    assert on_list(sequences) == []
     assert seen(sequences).version == 3
+
+
+def stop_some(sequences: Sequences, *names: str) -> list[Sequence]:
+    """Stop sequences at one instant: a tenant and a key each; in the order of the list."""
+    for at, (tenant, _, key) in enumerate(name.partition("/") for name in names):
+        place = SequencePlace(key=key)
+        jobs, change = enqueue([a_job(at, sequence=place, tenant=tenant)], None, NOW)
+        UniqueJobs(sequences.store).admit([Admission(job=jobs[0])], sequences.enqueuing(change))
+        found = sequences.load(tenant, key)
+        assert found is not None
+        assert sequences.stop(found, LATER)
+    return [each for _, each in sequences.stopped.page(10).sequences]
+
+
+def test_stopped_sequences_are_listed_in_pages(sequences: Sequences) -> None:
+    """Also those that were stopped at the same instant; the last page says so."""
+    stopped = stop_some(sequences, "/a", "/b", "acme/a", "acme/b", "ac/a")
+    assert len(stopped) == 5
+    first = sequences.stopped.page(2)
+    assert [each for _, each in first.sequences] == stopped[:2]
+    assert first.cursor == first.sequences[-1][0]
+    rest = sequences.stopped.page(3, first.cursor)
+    assert [each for _, each in rest.sequences] == stopped[2:]
+    assert rest.cursor == ""
+
+
+def test_the_list_shows_a_tenant_its_own_sequences(sequences: Sequences) -> None:
+    """Others of its page are passed, and jobs without a tenant are nobody's."""
+    stopped = stop_some(sequences, "/a", "acme/a", "ac/a")
+    for tenant in ("", "acme", "ac"):
+        found = on_list(sequences, tenant)
+        assert found == [each for each in stopped if each.tenant == tenant]
+        assert len(found) == 1
+
+
+def test_stopped_sequences_are_counted_up_to_a_number(
+    sequences: Sequences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sequences.stopped.count() == (0, True)
+    stop_some(sequences, "/a", "/b", "/c")
+    assert sequences.stopped.count() == (3, True)
+    monkeypatch.setattr(stopped_sequences, "MAX_COUNTED", 2)
+    assert sequences.stopped.count() == (2, False)
+
+
+def test_a_row_of_the_list_that_is_out_of_date_is_not_shown(sequences: Sequences) -> None:
+    """The index lags; what goes on has lost its place by the same write."""
+    stop_some(sequences, "/a", "/b")
+    page = sequences.stopped.page(10)
+    gone = page.sequences[0][1]
+    listed = StoppedSequences(sequences.store, lambda item: replace(_read(item), stopped_at=None))
+    assert listed.page(10).sequences == ()
+    assert sequences.end(gone)
+    assert on_list(sequences) == [page.sequences[1][1]]
 
 
 def test_a_retry_begins_an_idle_sequence_and_passes_no_other_job(sequences: Sequences) -> None:

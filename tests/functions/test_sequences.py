@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb import stopped_sequences
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobState
@@ -15,6 +16,8 @@ from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.sequences import service
+from ojs_aws.services.system import findings
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api, Reply
@@ -158,10 +161,10 @@ def test_a_discarded_job_stops_its_sequence_until_it_is_retried(shop: Shop) -> N
     third = shop.push()
     shop.flow()
     assert shop.fetch() == []
-    [stopped] = shop.backend.stores.sequences().stopped(10)
+    [(_, stopped)] = shop.backend.stores.sequences().stopped.page(10).sequences
     assert (stopped.key, stopped.job_id) == (KEY, first)
     assert shop.api.post(f"/dead-letter/{first}/retry").status == 200
-    assert shop.backend.stores.sequences().stopped(10) == []
+    assert shop.backend.stores.sequences().stopped.page(10).sequences == ()
     assert shop.drain() == [first, second, third]
     assert shop.rest() == (False, 0)
 
@@ -461,6 +464,7 @@ def test_a_finding_names_the_sequences_that_are_stopped(shop: Shop) -> None:
     shop.clock.advance(s=120)
     [finding] = found()
     assert finding["data"] | {"since": ""} == {
+        "count": 1,
         "key": KEY,
         "job_id": first,
         "since": "",
@@ -470,6 +474,138 @@ def test_a_finding_names_the_sequences_that_are_stopped(shop: Shop) -> None:
         f"The sequence '{KEY}' has been stopped for 2 min on job {first}, which was discarded."
     )
     assert finding["hint"].endswith(f"ojs-aws sequences skip {KEY} --tenant acme")
+
+
+def stopped(shop: Shop, *keys: str, **more: Any) -> list[str]:
+    """Stop sequences one after another, and return the jobs that they are stopped on."""
+    jobs = []
+    for key in keys:
+        shop.clock.advance(s=60)
+        jobs.append(shop.push(key, **more))
+        shop.backend.jobs.fetch(FetchRequest((more.get("queue", "default"),), 1, "w"))
+        shop.fail(jobs[-1])
+    return jobs
+
+
+def listed(shop: Shop, **query: str) -> list[str]:
+    """The keys that the list of stopped sequences shows, page by page."""
+    keys: list[str] = []
+    while True:
+        answer = shop.api.get("/admin/sequences", query=query).json
+        keys += [each["key"] for each in answer["sequences"]]
+        if not answer["pagination"]["has_more"]:
+            return keys
+        query["cursor"] = answer["pagination"]["next_cursor"]
+
+
+def test_one_finding_counts_the_stopped_sequences(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the one that was stopped first, and the command that lists all."""
+    jobs = stopped(shop, "a", "b", "c")
+
+    def finding() -> Any:
+        there = shop.api.get("/admin/findings").json["findings"]
+        [found] = [each for each in there if each["code"] == "sequence_stopped"]
+        return found
+
+    found = finding()
+    assert found["message"] == (
+        "3 sequences are stopped. The sequence 'a' has been stopped for 2 min on job "
+        f"{jobs[0]}, which was discarded."
+    )
+    assert found["hint"] == "See all of them, and let each go on: ojs-aws sequences list"
+    assert (found["data"]["count"], found["data"]["job_id"]) == (3, jobs[0])
+    monkeypatch.setattr(findings, "MAX_NAMED", 2)
+    assert finding()["message"].startswith("3 sequences are stopped. ")
+    monkeypatch.setattr(stopped_sequences, "MAX_COUNTED", 2)
+    assert finding()["message"].startswith("At least 2 sequences are stopped. ")
+
+
+def test_operators_list_the_stopped_sequences(shop: Shop) -> None:
+    """With what each is stopped on, until it goes on."""
+    assert listed(shop) == []
+    first, second = stopped(shop, "a", "b")
+    shop.push("a")
+    [entry, other] = shop.api.get("/admin/sequences").json["sequences"]
+    assert entry | {"stopped_at": ""} == {
+        "key": "a",
+        "state": "stopped",
+        "job_id": first,
+        "queue": "default",
+        "type": "a.b",
+        "position": 1,
+        "next": 3,
+        "stopped_at": "",
+    }
+    assert entry["stopped_at"] < other["stopped_at"]
+    assert listed(shop, limit="1") == ["a", "b"]
+    assert shop.api.post(f"/dead-letter/{second}/retry").status == 200
+    assert listed(shop) == ["a"]
+    assert shop.api.post("/admin/sequences/a/skip").status == 200
+    assert listed(shop) == []
+
+
+def test_the_list_shows_the_sequences_of_a_queue_or_a_tenant(shop: Shop) -> None:
+    """A request of a tenant sees no others, and its cursors name none."""
+    stopped(shop, "a", "b", queue="mail")
+    stopped(shop, "c", "d", meta={"tenant_id": "acme"})
+    stopped(shop, "e", meta={"tenant_id": "ac"}, queue="mail")
+    assert listed(shop) == ["a", "b", "c", "d", "e"]
+    assert listed(shop, queue="mail") == ["a", "b", "e"]
+    assert listed(shop, queue="mail", limit="1") == ["a", "b", "e"]
+    assert listed(shop, tenant="acme") == ["c", "d"]
+    assert listed(shop, tenant="ac", queue="default") == []
+    of_acme = {"X-OJS-Tenant": "acme"}
+    own = shop.api.get("/admin/sequences", headers=of_acme, query={"limit": "1"}).json
+    assert [each["key"] for each in own["sequences"]] == ["c"]
+    assert own["sequences"][0]["tenant_id"] == "acme"
+    more = {"cursor": own["pagination"]["next_cursor"]}
+    rest = shop.api.get("/admin/sequences", headers=of_acme, query=more).json
+    assert [each["key"] for each in rest["sequences"]] == ["d"]
+    refused = shop.api.get("/admin/sequences", headers=of_acme, query={"tenant": "ac"})
+    assert refused.status == 403
+    assert shop.api.get("/admin/sequences", query={"cursor": "x"}).status == 400
+    assert shop.api.get("/admin/sequences", query={"queue": "a b"}).status == 400
+
+
+def test_a_list_of_stopped_sequences_costs_a_query_and_two_reads(shop: Shop) -> None:
+    """It is bounded where it passes those of others, and goes on there."""
+    stopped(shop, "a", "b", "c")
+    with shop.aws.calls.counted() as calls:
+        found, after = shop.backend.sequences.stopped(2)
+    assert calls == {"Query": 1, "BatchGetItem": 2}
+    assert ([each.sequence.key for each in found], bool(after)) == (["a", "b"], True)
+    with shop.aws.calls.counted() as calls:
+        found, after = shop.backend.sequences.stopped(2, after)
+    assert calls == {"Query": 1, "BatchGetItem": 2}
+    assert ([each.sequence.key for each in found], after) == (["c"], "")
+
+
+def test_a_walk_past_the_sequences_of_others_ends_and_goes_on(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(shop, "a", "b", "c", "d")
+    stopped(shop, "e", "f", queue="mail")
+    monkeypatch.setattr(service, "PICKED", 1)
+    monkeypatch.setattr(service, "MAX_PAGES", 3)
+    found, after = shop.backend.sequences.stopped(1, queue="mail")
+    assert (found, bool(after)) == ([], True)
+    [one], after = shop.backend.sequences.stopped(1, after, queue="mail")
+    assert one.sequence.key == "e"
+    [one], after = shop.backend.sequences.stopped(1, after, queue="mail")
+    assert (one.sequence.key, after) == ("f", "")
+
+
+def test_a_stopped_sequence_is_listed_without_a_job_that_is_gone(shop: Shop) -> None:
+    """Until the stream sees that it was deleted."""
+    [first] = stopped(shop, "a")
+    assert shop.api.delete(f"/dead-letter/{first}").status in {200, 204}
+    [entry] = shop.api.get("/admin/sequences").json["sequences"]
+    assert (entry["job_id"], "queue" in entry) == (first, False)
+    assert listed(shop, queue="default") == []
+    shop.flow()
+    assert listed(shop) == []
 
 
 def test_a_discarded_job_is_not_retried_together_with_others(shop: Shop) -> None:

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
+from ojs_aws.adapters.dynamodb.stopped_sequences import (
+    StoppedSequences,
+    put_on_list,
+    take_off_list,
+)
 from ojs_aws.adapters.dynamodb.table import (
     condition,
     delete_part,
-    in_index,
     item_key,
-    key_in,
     put_part,
     update_part,
 )
@@ -37,8 +40,6 @@ if TYPE_CHECKING:
 ITEM: Final = "sequence"
 ROW: Final = "waits#"
 """Begins the sort keys of the rows; sorts behind the item."""
-STOPPED_LIST: Final = "sequences|stopped"
-"""The partition of the index that lists the sequences that are stopped, and no others."""
 
 _NAME: Final = "sn"
 _NEXT: Final = "nx"
@@ -92,18 +93,10 @@ class Sequences:
         items = [item for item in found if read_string(item, n.SK) == ITEM]
         return (_read(items[0]) if items else None), rows[:most]
 
-    def stopped(self, most: int) -> list[Sequence]:
-        """Return sequences that are stopped, the one that was stopped first at the begin.
-
-        Makes one query of the index, and one read of the sequences.
-        """
-        answer = self.store.query(
-            "#gpk = :gpk", {"gpk": string(STOPPED_LIST)}, **in_index(Limit=most)
-        )
-        keys = [key_in(row) for row in answer["Items"]]
-        found = [_read(item) for item in self.store.get_items(keys)] if keys else []
-        there = [each for each in found if each.stopped_at is not None]
-        return sorted(there, key=lambda each: each.stopped_at or 0)
+    @property
+    def stopped(self) -> StoppedSequences:
+        """Return the list of those that are stopped."""
+        return StoppedSequences(self.store, _read)
 
     def enqueuing(self, what: Enqueued) -> list[TransactAction]:
         """Return what a transaction that stores new jobs has to write in their sequence; no call.
@@ -249,8 +242,7 @@ class Sequences:
         update = _as_seen(seen)
         update.add(n.VERSION, 1)
         update.set(_STOPPED, number(now))
-        update.set(n.GPK, string(STOPPED_LIST))
-        update.set(n.GSK, string(n.instant_key(now)))
+        put_on_list(update, now, self.store.writes.token())
         return self.store.try_update(sequence_key(seen.tenant, seen.key), update)
 
     def end(self, seen: Sequence) -> bool:
@@ -282,7 +274,8 @@ def _go_on(update: Update, now: Instant) -> None:
     """Let a change of the sequence count, and end its stop."""
     update.add(n.VERSION, 1)
     update.set(_CHECKED, number(now))
-    update.remove(_STOPPED, n.GPK, n.GSK)
+    update.remove(_STOPPED)
+    take_off_list(update)
 
 
 def _replace(update: Update, before: Sequence, after: Sequence) -> None:

@@ -1,4 +1,4 @@
-"""Implements ``ojs-aws sequences``: whose turn it is, and how a stopped one goes on."""
+"""Implements ``ojs-aws sequences``: which are stopped, whose turn it is, and how one goes on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ojs_aws.cli.terminal.session import Session, command
+from ojs_aws.cli.terminal.session import Session, command, listed
 
 app = typer.Typer(
     name="sequences", no_args_is_help=True, help="Show sequences, and let stopped ones go on."
@@ -14,6 +14,37 @@ app = typer.Typer(
 
 Key = Annotated[str, typer.Argument(help="Key of the sequence.")]
 TenantOption = Annotated[str, typer.Option("--tenant", help="Id of the tenant whose it is.")]
+
+
+@command(app, "list", epilog="Example: ojs-aws sequences list --queue email")
+async def list_sequences(
+    session: Session,
+    queue: Annotated[str, typer.Option("--queue", "-q", help="Queue of the discarded job.")] = "",
+    tenant: TenantOption = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show.")] = 50,
+) -> None:
+    """List the sequences that are stopped on a discarded job, those stopped first at the begin."""
+    found, _ = await listed(
+        limit,
+        lambda most, cursor: session.client.sequences.list(
+            queue=queue, tenant=tenant, limit=most, cursor=cursor
+        ),
+        lambda page: page.sequences,
+    )
+    session.out.items(
+        {"sequences": [{**each.described} for each in found]},
+        {
+            "Key": "key",
+            "Tenant": "tenant_id",
+            "Stopped since": "stopped_at",
+            "Job": "job_id",
+            "Type": "type",
+            "Queue": "queue",
+            "Enqueued behind": lambda each: each.next - each.position - 1,
+        },
+        found,
+        nothing="No sequence is stopped.",
+    )
 
 
 @command(app, "show", epilog="Example: ojs-aws sequences show order-4711")

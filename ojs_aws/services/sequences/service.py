@@ -1,4 +1,4 @@
-"""Shows sequences to operators, and lets a stopped one go on."""
+"""Shows sequences to operators, lists those that are stopped, and lets one go on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from ojs_aws.domain.sequences import BlockedJob, Sequence, is_over
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.sequences import Sequences
+    from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.sequences.advance import SequenceAdvance
 
 SHOWN: Final = 25
 """Blocked jobs that are shown of a sequence."""
+
+PICKED: Final = 100
+"""Rows that are read at once where some of them are passed."""
+
+MAX_PAGES: Final = 10
+"""Pages of these that one request reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,14 @@ class SequenceState:
 
     sequence: Sequence
     blocked: tuple[BlockedJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedSequence:
+    """Holds a stopped sequence and its discarded job; None if that is gone."""
+
+    sequence: Sequence
+    job: JobRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,37 @@ class SequenceAdmin:
         if seen is None or not seen.job_id:
             raise _idle(key)
         return SequenceState(seen, tuple(blocked))
+
+    def stopped(
+        self, limit: int, after: str = "", tenant: str | None = None, queue: str = ""
+    ) -> tuple[list[StoppedSequence], str]:
+        """Return stopped sequences, those stopped first at the begin, and where to go on.
+
+        Makes a query and two reads; up to ten times as many where others are passed.
+
+        :param after: where the page before ended.
+        :param tenant: whose they are; None for everybody's.
+        :param queue: the queue of their discarded jobs; empty for any.
+        """
+        is_picking = tenant is not None or bool(queue)
+        most = max(limit, PICKED) if is_picking else limit
+        found: list[StoppedSequence] = []
+        for _ in range(MAX_PAGES):
+            page = self.sequences.stopped.page(most, after, tenant)
+            ids = [each.job_id for _, each in page.sequences]
+            jobs = self.sequences.store.load_many(ids) if ids else {}
+            for place, each in page.sequences:
+                job = jobs.get(each.job_id)
+                if queue and (job is None or job.queue != queue):
+                    continue
+                if len(found) == limit:
+                    return found, after
+                found.append(StoppedSequence(each, job))
+                after = place
+            if not page.cursor or len(found) == limit:
+                return found, page.cursor
+            after = page.cursor
+        return found, after
 
     def skip(self, tenant: str, key: str) -> SequenceState:
         """Let a sequence go on without its head, which was discarded.

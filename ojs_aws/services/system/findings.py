@@ -130,26 +130,36 @@ class Findings:
         return [late]
 
     def _stopped_sequences(self, now: Instant) -> list[Finding]:
-        """Say which sequences are stopped, those stopped longest first; of many, the first ones."""
-        return [
-            Finding(
-                code=FindingCode.SEQUENCE_STOPPED,
-                check="sequences",
-                message=f"The sequence '{each.key}' has been stopped for "
-                f"{span_text(now - (each.stopped_at or now))} on job {each.job_id}, which was "
-                "discarded.",
-                hint=f"Let it run in its place: ojs-aws jobs retry {each.job_id}; or go on without "
-                f"it: ojs-aws sequences skip {each.key}"
-                + (f" --tenant {each.tenant}" if each.tenant else ""),
-                data={
-                    "key": each.key,
-                    "job_id": each.job_id,
-                    "since": format_instant(each.stopped_at or now),
-                }
-                | ({"tenant_id": each.tenant} if each.tenant else {}),
-            )
-            for each in self.sequences().stopped(MAX_NAMED)
-        ]
+        """Say how many sequences are stopped, and which one was stopped first."""
+        stopped = self.sequences().stopped
+        page = stopped.page(MAX_NAMED)
+        if not page.sequences:
+            return []
+        _, first = page.sequences[0]
+        count, is_exact = stopped.count() if page.cursor else (len(page.sequences), True)
+        since = first.stopped_at or now
+        whose = f" --tenant {first.tenant}" if first.tenant else ""
+        text = (
+            f"The sequence '{first.key}' has been stopped for {span_text(now - since)} on job "
+            f"{first.job_id}, which was discarded."
+        )
+        hint = (
+            f"Let it run in its place: ojs-aws jobs retry {first.job_id}; or go on without it: "
+            f"ojs-aws sequences skip {first.key}{whose}"
+        )
+        if count > 1:
+            text = f"{'' if is_exact else 'At least '}{count} sequences are stopped. {text}"
+            hint = "See all of them, and let each go on: ojs-aws sequences list"
+        data: dict[str, JsonValue] = {
+            "count": count,
+            "key": first.key,
+            "job_id": first.job_id,
+            "since": format_instant(since),
+        }
+        if first.tenant:
+            data["tenant_id"] = first.tenant
+        code, check = FindingCode.SEQUENCE_STOPPED, "sequences"
+        return [Finding(code=code, check=check, message=text, hint=hint, data=data)]
 
     def _growing(self, totals: Totals, sees: Sees | None) -> list[Finding]:
         """Say whose backlogs grow, and why the next job of the first ones waits."""

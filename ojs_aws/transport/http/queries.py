@@ -92,6 +92,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
     "state": Parameter("state", "Only those in this state.", 32),
     "job_states": Parameter("state", "Only jobs in these states, separated by commas.", 128),
     "tenant": Parameter("tenant", "Of this tenant; without it, of jobs without a tenant.", 128),
+    "only_tenant": Parameter("tenant", "Only of this tenant.", 128),
     "job_type_or_prefix": Parameter(
         "type", "Only jobs of this type; with * at the end, of all types with this prefix.", 256
     ),

@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "rate_limits.get": "rate-limits show",
     "rate_limits.set": "rate-limits set",
     "rate_limits.remove": "rate-limits remove",
+    "sequences.list": "sequences list",
     "sequences.get": "sequences show",
     "sequences.skip": "sequences skip",
     "tenants.list": "tenants list",

@@ -208,6 +208,7 @@ CALLS: Final[Mapping[str, Make]] = {
     "workers.quiet": lambda c: _each(c.workers.quiet("w"), c.workers.get("w")),
     "workers.terminate": lambda c: _each(c.workers.terminate("w"), c.workers.get("w")),
     "workers.resume": lambda c: _each(c.workers.resume("w"), c.workers.get("w")),
+    "sequences.list": lambda c: c.sequences.list(limit=1),
     "sequences.get": lambda c: _each(_ordered(c), c.sequences.get("o-1")),
     "sequences.skip": lambda c: _each(_ordered(c), c.cancel(ORDERED), c.sequences.skip("o-1")),
     "tenants.list": lambda c: c.tenants.list(limit=1),

@@ -64,6 +64,7 @@ METHODS: Final = {
     "quiet_workers": "workers.quiet_all",
     "terminate_workers": "workers.terminate_all",
     "resume_workers": "workers.resume_all",
+    "list_sequences": "sequences.list",
     "get_sequence": "sequences.get",
     "skip_sequence": "sequences.skip",
     "list_tenants": "tenants.list",

@@ -11,6 +11,9 @@ _operator = functools.partial(Route, group=Group.OPERATOR, module="sequences.han
 
 # fmt: off
 ROUTES: Final[tuple[Route, ...]] = (
+    _operator("GET /admin/sequences", "list_sequences", INSPECTS_OWN,
+        "List the sequences that are stopped, those stopped first at the begin",
+        query=("only_tenant", "queue", "limit", "cursor")),
     _operator("GET /admin/sequences/<key>", "get_sequence", INSPECTS_OWN,
         "Read whose turn it is in a sequence", query=("tenant",)),
     _operator("POST /admin/sequences/<key>/skip", "skip_sequence", OPERATES_OWN,

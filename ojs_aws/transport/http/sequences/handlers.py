@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import PermissionDeniedError
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.limits.policies import check_key
 from ojs_aws.domain.tenants import check_tenant
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.sequences.service import SequenceState
+from ojs_aws.services.sequences.service import SequenceState, StoppedSequence
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.queries import text_of
+from ojs_aws.transport.http.queries import further, number_of, read_mark, text_of, write_mark
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.sequences.models import SequenceAnswer
+    from ojs_aws.transport.http.sequences.models import (
+        SequenceAnswer,
+        SequencePagination,
+        SequencesAnswer,
+        StoppedEntry,
+    )
+
+
+_MARK: Final = "q:"
+
+
+def list_sequences(call: Call) -> Answer[SequencesAnswer]:
+    """Return the stopped sequences that the caller may see."""
+    query = call.request.query
+    tenant = _tenant(call, "list_sequences", "only_tenant")
+    limit, queue = number_of(query, "limit"), text_of(query, "queue")
+    found, after = call.backend.sequences.stopped(
+        limit,
+        read_mark(_MARK, text_of(query, "cursor")),
+        tenant or None,
+        check_queue(queue) if queue else "",
+    )
+    pagination: SequencePagination = {"limit": limit, **further(write_mark(_MARK, after))}
+    return Answer({"sequences": [*map(_entry, found)], "pagination": pagination})
 
 
 def get_sequence(call: Call) -> Answer[SequenceAnswer]:
@@ -35,7 +59,16 @@ def _named(call: Call, operation: str) -> tuple[str, str]:
     :raises InvalidRequestError: no sequence or tenant can be called so.
     :raises PermissionDeniedError: the caller is bound to queues, types, or another tenant.
     """
-    caller, named = call.request.caller, text_of(call.request.query, "tenant")
+    return _tenant(call, operation, "tenant"), check_key(call.named("key"))
+
+
+def _tenant(call: Call, operation: str, parameter: str) -> str:
+    """Return the tenant that a request names, or that the caller is bound to; empty for none.
+
+    :raises InvalidRequestError: no tenant can be called so.
+    :raises PermissionDeniedError: the caller is bound to queues, types, or another tenant.
+    """
+    caller, named = call.request.caller, text_of(call.request.query, parameter)
     replace(caller, tenant="").check_unbound(operation)
     tenant = check_tenant(named, "tenant") if named else caller.tenant
     if caller.tenant not in ("", tenant):
@@ -43,7 +76,24 @@ def _named(call: Call, operation: str) -> tuple[str, str]:
             f"This request is for the tenant '{caller.tenant}', and names another.",
             details={"field": "tenant", "tenant_id": caller.tenant},
         )
-    return tenant, check_key(call.named("key"))
+    return tenant
+
+
+def _entry(each: StoppedSequence) -> StoppedEntry:
+    seen, job = each.sequence, each.job
+    entry: StoppedEntry = {
+        "key": seen.key,
+        "state": "stopped",
+        "job_id": seen.job_id,
+        "position": seen.head,
+        "next": seen.next,
+        "stopped_at": format_instant(seen.stopped_at or seen.checked_at),
+    }
+    if seen.tenant:
+        entry["tenant_id"] = seen.tenant
+    if job is not None:
+        entry["queue"], entry["type"] = job.queue, job.type
+    return entry
 
 
 def _shown(state: SequenceState) -> SequenceAnswer:

@@ -6,7 +6,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ojs_aws.transport.http.models import JobId, Timestamp
+from ojs_aws.transport.http.models import Further, JobId, Timestamp
 
 
 class WaitingJob(TypedDict):
@@ -14,6 +14,33 @@ class WaitingJob(TypedDict):
 
     job_id: JobId
     position: int
+
+
+class StoppedEntry(TypedDict):
+    """Shows a stopped sequence; ``queue`` and ``type`` are those of its discarded job."""
+
+    key: str
+    tenant_id: NotRequired[str]
+    state: Literal["stopped"]
+    job_id: JobId
+    queue: NotRequired[str]
+    type: NotRequired[str]
+    position: int
+    next: int
+    stopped_at: Timestamp
+
+
+class SequencePagination(Further):
+    """Says where a list of sequences goes on."""
+
+    limit: int
+
+
+class SequencesAnswer(TypedDict):
+    """Shows a page of the stopped sequences."""
+
+    sequences: list[StoppedEntry]
+    pagination: SequencePagination
 
 
 class SequenceAnswer(TypedDict):

@@ -39,7 +39,7 @@ OPERATIONS: Final = frozenset(
         *("register_cron", "list_crons", "get_cron", "change_cron", "delete_cron", "pause_cron"),
         *("resume_cron", "trigger_cron", "list_cron_runs"),
         *("list_tenants", "get_tenant", "get_tenant_stats", "list_tenant_jobs"),
-        *("get_sequence", "skip_sequence"),
+        *("list_sequences", "get_sequence", "skip_sequence"),
     }
 )
 """The others that a tenant may use: each looks at the tenant of every job that it meets."""
