@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws.adapters.dynamodb.fairness import FairKeys
+from ojs_aws.domain.fair_costs import NO_RUNS, Runs, added, costs_of
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import virtual_start
@@ -41,6 +42,13 @@ PER_S: Final = 100
 
 WEIGHTS: Final = {"light": 1.0, "middle": 2.0, "heavy": 4.0}
 TABLE: Final = "fairness"
+
+RUN_MS: Final = {"short": 1_000, "long": 4_000}
+WAITING: Final = 20
+LEARNT_EVERY: Final = 100
+FIRST_LESSONS: Final = 500
+"""Two keys with jobs of one type each, so many of them waiting, starts between two lessons, and
+starts before the shares are counted."""
 
 LINES: Final = 16
 PROCESSES: Final = 32
@@ -78,9 +86,11 @@ class FairQueue:
         self.keys = _Keys(aws.dynamodb, TABLE, self.lists)
         self.places = FairPlaces(lambda: self.keys, self.clock)
 
-    def push(self, key: str, count: int = 1, weight: float = 1.0) -> None:
+    def push(
+        self, key: str, count: int = 1, weight: float = 1.0, cost: float | None = None
+    ) -> None:
         """Enqueue jobs of a key by requests of a batch each."""
-        share = FairShare(key=key, weight=weight)
+        share = FairShare(key=key, weight=weight, cost=cost)
         while count > 0:
             batch = [self._job(share) for _ in range(min(BATCH, count))]
             count -= len(batch)
@@ -188,6 +198,28 @@ def shares(
     return {key: counted[key] / starts for key in weights}
 
 
+def time_shares(starts: int = STARTS, *, learns: bool) -> dict[str, float]:
+    """Return each key's share of the run time, where jobs of one run four times as long.
+
+    :param learns: whether a start costs its key what jobs of its type have run lately.
+    """
+    queue, known = FairQueue(), dict[str, Runs]()
+    waiting, spent, fresh = Counter[str](), Counter[str](), dict[str, Runs]()
+    for number in range(FIRST_LESSONS + starts):
+        for key in RUN_MS:
+            if waiting[key] < WAITING:
+                costs = costs_of(known)
+                queue.push(key, WAITING, cost=costs.get(key, 1.0) if learns else None)
+                waiting[key] += WAITING
+        key = queue.start()
+        waiting[key] -= 1
+        spent[key] += RUN_MS[key] * (number >= FIRST_LESSONS)
+        fresh[key] = fresh.get(key, NO_RUNS).plus(Runs(1, RUN_MS[key]))
+        if number % LEARNT_EVERY == 0:
+            known, fresh = added(known, fresh), {}
+    return {key: spent[key] / spent.total() for key in RUN_MS}
+
+
 def behind(flood: int = FLOOD, late: int = 50) -> list[str]:
     """Return who starts when one key has come behind a flood of another."""
     queue = FairQueue()
@@ -246,6 +278,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     alone = shares({"alone": 1.0}, given.starts)["alone"]
     for key, share in shares(WEIGHTS, given.starts).items():
         table.add_row(f"share of weight {WEIGHTS[key]:g} of 1:2:4", f"{share:.1%}")
+    for learns in (False, True):
+        share = time_shares(given.starts, learns=learns)["long"]
+        label = "time" if learns else "starts"
+        table.add_row(f"share of time of jobs four times as long, by {label}", f"{share:.1%}")
     table.add_row("share of a key that is alone", f"{alone:.0%}")
     order = behind(given.flood)
     table.add_row(f"starts before a key behind {given.flood:,} jobs", str(order.index("late")))

@@ -18,6 +18,7 @@ from typing import Final
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.fair_costs import BY_RUN_TIME
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import rank_of, virtual_start
@@ -108,16 +109,16 @@ def check_weight(value: JsonValue, field: str) -> float:
 def check_mode(value: JsonValue, field: str) -> dict[str, JsonValue]:
     """Return the ``fairness`` setting of a queue: ``by`` says what the jobs' keys are.
 
-    :raises InvalidRequestError: it is no object, or ``by`` is no path.
+    :raises InvalidRequestError: it is no object, ``by`` is no path, or there is no such ``cost``.
     """
-    if not isinstance(value, dict) or value.keys() - {"by"}:
-        raise invalid(field, "an object with by, or {} for the keys that jobs bring", value)
-    if not value:
-        return {}
-    by = value["by"]
-    if not isinstance(by, str) or len(by) > MAX_PATH or not _is_path(by):
+    if not isinstance(value, dict) or value.keys() - {"by", "cost"}:
+        raise invalid(field, "an object with by and cost, or {}", value)
+    by = value.get("by")
+    if "by" in value and not (isinstance(by, str) and len(by) <= MAX_PATH and _is_path(by)):
         raise invalid(f"{field}.by", _BY, by)
-    return {"by": by}
+    if "cost" in value and value["cost"] != BY_RUN_TIME:
+        raise invalid(f"{field}.cost", BY_RUN_TIME, value["cost"])
+    return dict(value)
 
 
 def _is_path(by: str) -> bool:
@@ -154,7 +155,7 @@ def _key_by(by: str, job: Job, tenant: str) -> str:
 
 
 def cost_ns(weight: float | None) -> int:
-    """Return how far one start of a weight moves its key on (nanoseconds)."""
+    """Return how far one start of a weight, or of a rate, moves its key on (nanoseconds)."""
     return max(2, 2 * round(COST_NS / 2 / (weight or 1.0)))
 
 
@@ -190,7 +191,7 @@ def starts_before(job: JobRecord, first_key: str) -> int:
     share = job.fairness
     if share is None or not share.start or first_key.partition("#")[0] != rank_of(job.ready_key):
         return 0
-    return max(0, share.start - virtual_start(first_key)) // cost_ns(share.weight)
+    return max(0, share.start - virtual_start(first_key)) // cost_ns(share.rate)
 
 
 def enters_list(before: JobRecord, after: JobRecord) -> bool:

@@ -104,11 +104,19 @@ class FairShare:
     :ivar weight: how many starts the key gets for each start of a key of weight 1; None where the
         job names none and nothing was decided yet.
     :ivar start: its virtual start in nanoseconds; 0 before it first entered the ready list.
+    :ivar cost: how long jobs of its type run, compared to all of its queue; None where every start
+        costs the same.
     """
 
     key: str = ""
     weight: float | None = None
     start: int = 0
+    cost: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Return how many starts the key gets for each start of weight and cost 1."""
+        return (self.weight or 1.0) / (self.cost or 1.0)
 
 
 class OnDiscard(StrEnum):

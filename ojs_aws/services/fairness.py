@@ -75,19 +75,19 @@ class FairPlaces:
     def place_all(self, records: Sequence[JobRecord]) -> list[JobRecord]:
         """Return jobs with their virtual starts; those that are not available stay as they are.
 
-        Makes one update for each key, and at times a query for each list.
+        Makes one update for each key, or each cost of a key, and at times a query for each list.
         """
-        groups: dict[tuple[str, int, str, float | None], list[int]] = {}
+        groups: dict[tuple[str, int, str, float], list[int]] = {}
         for at, record in enumerate(records):
             if record.state is JobState.AVAILABLE:
                 share = record.fairness or FairShare()
                 line = line_of(record.queue, record.shard)
-                own = (line, record.priority, share.key, share.weight)
+                own = (line, record.priority, share.key, share.rate)
                 groups.setdefault(own, []).append(at)
         placed = [*records]
-        for (line, priority, key, weight), positions in groups.items():
-            cost = cost_ns(weight)
-            start = self._start(line, priority, key, cost * len(positions), lead_ns(weight))
+        for (line, priority, key, rate), positions in groups.items():
+            cost = cost_ns(rate)
+            start = self._start(line, priority, key, cost * len(positions), lead_ns(rate))
             starts = starts_of(start, cost, len(positions))
             for at, each in zip(positions, starts, strict=True):
                 placed[at] = placed_at(records[at], each)

@@ -95,6 +95,22 @@ def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
     assert (head.limit, head.visibility_timeout_ms) == ("", None)
 
 
+def test_run_times_stand_beside_the_settings(book: QueueSettingsStore) -> None:
+    """Who replaces them must know those that there are; a change of the settings keeps them."""
+    assert not book.learn(settings(1), "{}")
+    assert book.load(["q"]) == {}
+    book.save(QueueSettings(queue="q"), settings(1))
+    assert book.learn(settings(1), '{"t":[1,2]}')
+    assert not book.learn(settings(1), "other")
+    known = replace(settings(1), run_times='{"t":[1,2]}')
+    assert book.load(["q"]) == {"q": known}
+    book.save(known, settings(2, max_size=3))
+    [found] = book.all()
+    assert (found.revision, found.run_times) == (2, known.run_times)
+    assert not book.learn(replace(found, run_times="x"), "other")
+    assert book.learn(found, "{}")
+
+
 def test_fetch_learns_that_a_queue_is_fair_from_its_head(
     book: QueueSettingsStore, backend: Backend
 ) -> None:

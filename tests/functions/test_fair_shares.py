@@ -15,6 +15,14 @@ def test_shares_follow_the_weights() -> None:
     }
 
 
+def test_keys_share_time_where_costs_are_learnt() -> None:
+    """Where they are not, jobs four times as long have four fifths of it."""
+    by_time = fairness.time_shares(2_000, learns=True)
+    assert by_time == {key: pytest.approx(0.5, rel=0.05) for key in fairness.RUN_MS}
+    by_starts = fairness.time_shares(1_000, learns=False)
+    assert by_starts["long"] == pytest.approx(0.8, rel=0.01)
+
+
 def test_a_key_behind_a_flood_starts_at_once_and_takes_turns() -> None:
     """The flood came in batches, of which one moves its key on by all its jobs."""
     order = fairness.behind(12_000, 20)

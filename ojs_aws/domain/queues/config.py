@@ -40,6 +40,7 @@ class QueueConfig:
     :ivar allowed_job_types: patterns of the types that may be enqueued; empty for all.
     :ivar fair_by: what the fairness keys of its jobs are made of; empty for the keys that jobs
         bring, None where the queue is not fair.
+    :ivar learns_costs: whether a start costs its key what jobs of its type take in time.
     :ivar shards: how many lines its new jobs are spread over.
     """
 
@@ -51,6 +52,7 @@ class QueueConfig:
     retention: Retention = NO_RETENTION
     allowed_job_types: tuple[str, ...] = ()
     fair_by: str | None = None
+    learns_costs: bool = False
     shards: int = 1
 
     def allows(self, job_type: str) -> bool:
@@ -82,6 +84,7 @@ def read_config(members: Mapping[str, JsonValue]) -> QueueConfig:
         ),
         allowed_job_types=() if patterns == ("*",) else patterns,
         fair_by=str(fair.get("by", "")) if isinstance(fair, dict) else None,
+        learns_costs=isinstance(fair, dict) and "cost" in fair,
         shards=_number(members, "ordering_shards") or 1,
     )
 

@@ -273,7 +273,7 @@ _ROWS: Final = (
         "fairness",
         _fairness,
         "whose jobs [share](fairness.md) the starts: `{}` by their own keys, or "
-        '`{"by": "meta.tenant_id"}`',
+        '`{"by": "meta.tenant_id"}`; with `"cost": "run_time"` they share time',
         kind=dict,
     ),
     SettingRow("dead_letter_queue", _no_target),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queues.bindings import Bindings
     from ojs_aws.services.queues.config_admin import QueueConfigAdmin
     from ojs_aws.services.queues.counters import DepthRecount, QueueCounters
+    from ojs_aws.services.queues.fair_costs import CostLearner
     from ojs_aws.services.queues.push_settings import PushSettingsCache
     from ojs_aws.services.queues.rules import QueueRules
     from ojs_aws.services.queues.service import Queues
@@ -170,3 +171,10 @@ class QueueServices:
 
         stores = self._shared.stores
         return QueueCounters(stores.tallies, stores.tenant_tallies, stores.clock, stores.parallel)
+
+    @cached_property
+    def costs(self) -> CostLearner:
+        """Return the service that learns what starts cost in fair queues."""
+        from ojs_aws.services.queues.fair_costs import CostLearner
+
+        return CostLearner(self._shared.stores.queue_settings, self._shared.clock)

@@ -160,7 +160,12 @@ class JobBuilder:
         own, by, tenant = envelope.fairness, settings.config.fair_by or "", envelope.tenant
         is_weighed = settings.has_tenants and bool(tenant) and (own is None or own.weight is None)
         weight = self.tenants().of(tenant).fairness_weight if is_weighed else None
-        return replace(envelope, fairness=share_of(job, own, by, tenant, weight))
+        share = share_of(job, own, by, tenant, weight)
+        if settings.costs is not None:
+            from ojs_aws.domain.fair_costs import UNKNOWN_COST
+
+            share = replace(share, cost=settings.costs.get(envelope.type, UNKNOWN_COST))
+        return replace(envelope, fairness=share)
 
     def _shard(self, envelope: Envelope, shards: int) -> int:
         """Return the line of a new job: by its sequence if it is part of one, else by its id."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
@@ -48,6 +48,17 @@ class Changed:
     at: Instant
     before: JobRecord | None
     after: JobRecord | None
+
+    @property
+    def run_ms(self) -> int | None:
+        """Return how long a job ran that completed, where that is what a start of it costs."""
+        job = self.after
+        if job is None or job.fairness is None or job.fairness.cost is None:
+            return None
+        was_active = self.before is not None and self.before.state is JobState.ACTIVE
+        if not was_active or job.completed_at is None or job.started_at is None:
+            return None
+        return max(0, job.completed_at - job.started_at)
 
 
 @dataclass(frozen=True, slots=True)

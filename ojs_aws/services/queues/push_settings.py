@@ -52,11 +52,13 @@ class PushSettings:
     """Holds the settings that apply to jobs enqueued now.
 
     :ivar has_tenants: whether tenants may have settings of their own.
+    :ivar costs: what a start costs, by the job type; None where each costs the same.
     """
 
     config: QueueConfig
     state: QueueState = QueueState.ACTIVE
     has_tenants: bool = False
+    costs: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,8 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
         stored, has_tenants = found
         default, own = stored.get(DEFAULT_POLICY), stored.get(name)
         settings = replace(push_settings_of(default, own), has_tenants=has_tenants)
+        if own is not None and settings.config.learns_costs:
+            settings = replace(settings, costs=_costs(own))
         if own is None and default is not None:
             self._adopt(name, default, now)
         if own is not None and own.state is QueueState.DELETED:
@@ -206,6 +210,13 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
             self.store().save(deleted, revived(deleted, now))
         except StaleSettingsError:
             return
+
+
+def _costs(own: QueueSettings) -> Mapping[str, float]:
+    """Return what starts cost by the run times that were learnt."""
+    from ojs_aws.domain.fair_costs import costs_of, read_run_times  # few queues learn them
+
+    return costs_of(read_run_times(own.run_times))
 
 
 def revived(deleted: QueueSettings, now: Instant) -> QueueSettings:

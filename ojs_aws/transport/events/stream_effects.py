@@ -302,7 +302,10 @@ class Consequences:
         found = [each for each in found if each.number not in known.tallied]
         if not found:
             return
-        self.backend.queues.counters(each.changed for each in found if each.changed)
+        changed = [each.changed for each in found if each.changed]
+        self.backend.queues.counters(changed)
+        if runs := [each for each in changed if each.run_ms is not None]:
+            self.backend.queues.costs.note(runs)
         known.tallied.update(each.number for each in found)
         failures = [event for each in found for event in each.events if event.type == FAILED]
         if failures:

@@ -171,7 +171,10 @@ _SEQUENCE: Final[c.Columns] = {
 }
 _FAIRNESS: Final[c.Columns] = {
     c.OPTIONAL_TEXT: {"k": "key"},
-    c.Kind(lambda weight: string(repr(weight)), lambda value: float(value["S"])): {"w": "weight"},
+    c.Kind(lambda number: string(repr(number)), lambda value: float(value["S"])): {
+        "w": "weight",
+        "c": "cost",
+    },
     c.COUNT: {"s": "start"},
 }
 _COLUMNS: Final[c.Columns] = {

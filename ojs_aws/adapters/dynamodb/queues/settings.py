@@ -42,6 +42,7 @@ PARTITION: Final = SETTINGS_PARTITION
 UPDATED: Final = "up"
 TENANTS: Final = "tn"
 """Says in the item of the default policy that tenants may have settings."""
+RUN_TIMES: Final = "rt"
 
 
 _OF_ROW: Final = (n.VISIBILITY, n.TYPE, n.GPK, n.GSK)
@@ -124,6 +125,23 @@ class QueueSettingsStore(InTable):
         if reasons and read_string(reasons[0][1], n.TOKEN) != token:
             raise StaleSettingsError
 
+    def learn(self, before: QueueSettings, run_times: str) -> bool:
+        """Replace how long a queue's jobs ran, which is no revision of its settings.
+
+        Makes one conditional update.
+
+        :returns: False, and nothing is changed, if somebody else replaced it since ``before``.
+        """
+        update = Update()
+        update.set(RUN_TIMES, string(run_times))
+        known = update.name(RUN_TIMES)
+        if before.run_times:
+            update.when(f"{known} = {update.value(string(before.run_times))}")
+        else:
+            update.when(f"attribute_not_exists({known})")
+        update.when(f"attribute_exists({update.name(n.VERSION)})")
+        return self.try_update(_key(before.queue), update)
+
 
 def _by_queue(items: Iterable[Item]) -> dict[str, QueueSettings]:
     """Return the settings that items hold; one that was noted only has none."""
@@ -142,6 +160,7 @@ def read_settings(item: Item) -> QueueSettings:
         created_at=read_instant(item, n.CREATED),
         updated_at=read_instant(item, UPDATED),
         by=read_string(item, n.BY),
+        run_times=read_string(item, RUN_TIMES),
     )
 
 

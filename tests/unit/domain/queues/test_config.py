@@ -152,3 +152,12 @@ def test_one_setting_has_one_value() -> None:
     with pytest.raises(InvalidRequestError) as refused:
         changed_members({}, {**both, "max_size": 6})
     assert refused.value.details["field"] == "backpressure.max_depth"
+
+
+def test_a_fair_queue_may_learn_what_starts_cost() -> None:
+    """Only where its fairness says so."""
+    cases: list[tuple[Any, bool]] = [({}, False), ({"by": "tenant"}, False)]
+    for value, learns in [*cases, ({"cost": "run_time"}, True)]:
+        config = read_config(changed_members({}, {"fairness": value}))
+        assert (config.fair_by is not None, config.learns_costs) == (True, learns)
+    assert not read_config({}).learns_costs

@@ -111,7 +111,7 @@ FULL: Final = JobRecord(
         key="order-1", on_discard=OnDiscard.SKIP, position=7, is_blocked=True, checks=True
     ),
     tenant="acme",
-    fairness=FairShare(key="acme", weight=2.5, start=1026),
+    fairness=FairShare(key="acme", weight=2.5, start=1026, cost=0.5),
 )
 """A job with more than any job has at one time: each of its members differs from the usual."""
 
