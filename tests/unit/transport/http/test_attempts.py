@@ -84,6 +84,14 @@ class Held:
         self.world.clock.advance(s=5)
         return self.claim()
 
+    def begin_again(self) -> AttemptGrant:
+        """Discard the job, let an operator retry it, and claim it: its attempts begin at 1."""
+        final = {"job_id": self.job_id, "error": {**FAILURE, "retryable": False}}
+        with self.as_anybody():
+            self.api.post("/workers/nack", final)
+            assert self.api.post(f"/dead-letter/{self.job_id}/retry").status == 200
+        return self.claim()
+
     def send(self, grant: AttemptGrant, method: str, path: str, body: object = None) -> Reply:
         """Send a request with a token."""
         header = f"Bearer {token_text(grant, KEY)}"
@@ -188,6 +196,19 @@ def test_8_2_a_late_report_changes_nothing(operation: str, *, has_keys: bool) ->
     """Another delivery has the job: 409, or ignored as PRG-007 and BEAT have it."""
     held = Held(has_keys=has_keys)
     held.claim_again()
+    check_ignored(held, operation)
+
+
+@pytest.mark.parametrize("operation", sorted(REPORTS))
+def test_8_2_a_late_report_changes_no_attempt_of_the_same_number(operation: str) -> None:
+    """After an operator's retry: the reservation tells them apart."""
+    held = Held()
+    assert held.begin_again().attempt == held.grant.attempt
+    check_ignored(held, operation)
+
+
+def check_ignored(held: Held, operation: str) -> None:
+    """Report by the first token, which changes nothing."""
     before = held.record
     assert before.state == "active"
     reply = held.report(operation, held.grant)
