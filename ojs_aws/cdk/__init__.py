@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.triggers import TickScheduleProps as TickScheduleProps
     from ojs_aws.cdk.workers.delivery_function import DeliveryFunction as DeliveryFunction
     from ojs_aws.cdk.workers.delivery_function import DeliveryFunctionProps as DeliveryFunctionProps
+    from ojs_aws.cdk.workers.delivery_function import EndpointTarget as EndpointTarget
     from ojs_aws.cdk.workers.ecs_bindings import EcsBindings as EcsBindings
     from ojs_aws.cdk.workers.ecs_bindings import EcsBindingsProps as EcsBindingsProps
     from ojs_aws.cdk.workers.ecs_bindings import EcsTarget as EcsTarget

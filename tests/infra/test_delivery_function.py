@@ -15,6 +15,7 @@ from ojs_aws.cdk import (
     ApiKeys,
     DeliveryFunction,
     DeliveryFunctionProps,
+    EndpointTarget,
     Iam,
     JobBackend,
     JobBackendProps,
@@ -22,6 +23,7 @@ from ojs_aws.cdk import (
     Target,
 )
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, backend_bundle, with_services
+from ojs_aws.worker.delivery import delivery_worker
 from tests.infra.conftest import NO_BUNDLING
 from tests.infra.templates import of_stack
 
@@ -85,9 +87,42 @@ def test_endpoints_may_be_registered_below_prefixes_of_the_stack() -> None:
     assert '"events/"' not in json.dumps(template.of("AWS::S3::Bucket"))
 
 
+def test_a_binding_of_endpoints_may_have_a_config() -> None:
+    """The function and the API know it; one without is described as before."""
+    shop = EndpointTarget(
+        prefixes=[URL + "/"], non_retryable_errors=["card.*"], job_timeout_s=5, max_jobs=20
+    )
+    template = of_stack(defined(url="", bindings={"shop": shop, "crm": [URL + "/crm/"]}))
+    variables = [
+        each.get("Environment", {}).get("Variables", {})
+        for each in template.of("AWS::Lambda::Function")
+    ]
+    (said,) = [json.loads(each["OJS_DELIVERY"]) for each in variables if "OJS_DELIVERY" in each]
+    config = {
+        "timeout_ms": 5_000,
+        "max_concurrency": 20,
+        "retry": {"non_retryable_errors": ["card.*"]},
+    }
+    assert said["bindings"] == {"shop": [URL + "/"], "crm": [URL + "/crm/"]}
+    assert said["configs"] == {"shop": config}
+    (targets,) = [
+        json.loads(each["OJS_BINDING_TARGETS"])
+        for each in variables
+        if "OJS_BINDING_TARGETS" in each
+    ]
+    assert targets["shop"]["config"] == config
+    assert "config" not in targets["crm"]
+    assert delivery_worker({"OJS_DELIVERY": json.dumps(said)}).queues == ("email",)
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
+        ({"url": "", "bindings": {"shop": EndpointTarget(prefixes=[])}}, "a list of prefixes"),
+        (
+            {"url": "", "bindings": {"shop": EndpointTarget(prefixes=[URL + "/"], max_jobs=0)}},
+            "max_jobs of 'shop' is between",
+        ),
         ({"bindings": {"shop": ["https://app.example.com/"]}}, "or bindings"),
         ({"url": "", "bindings": {"shop": ["https://app.example.com"]}}, "A prefix is as"),
         ({"url": "", "bindings": {"shop": ["http://app.example.com/"]}}, "A prefix is as"),

@@ -13,7 +13,7 @@ from constructs import Construct
 from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.function_options import FunctionOptions
 from ojs_aws.cdk.job_backend import JobBackend
-from ojs_aws.cdk.workers.binding_functions import BINDING_NAME
+from ojs_aws.cdk.workers.binding_functions import BINDING_NAME, TargetConfig, config_of
 from ojs_aws.cdk.workers.lambda_worker_function import (
     LambdaWorkerFunction,
     LambdaWorkerFunctionProps,
@@ -33,6 +33,16 @@ LONGEST_S: Final = 900 - SPARE_S - DELIVERY_START_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointTarget(TargetConfig):
+    """Say which URLs may be registered for a binding, beside its config.
+
+    :ivar prefixes: of the URLs, such as ``https://app.example.com/jobs/``.
+    """
+
+    prefixes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFunctionProps(FunctionOptions):
     """Say which jobs are delivered where, beside the options of the function.
 
@@ -40,8 +50,9 @@ class DeliveryFunctionProps(FunctionOptions):
     :ivar queues: the OJS queues; each must be declared by the backend.
     :ivar url: of the endpoint, by HTTPS; empty with ``bindings``.
     :ivar bindings: lets administrators register endpoints at the API: for each name of a binding
-        the prefixes of its URLs, such as ``{"shop": ["https://app.example.com/jobs/"]}``. These
-        endpoints need public addresses. ``types`` are registered, too.
+        the prefixes of its URLs, such as ``{"shop": ["https://app.example.com/jobs/"]}``, or an
+        :class:`EndpointTarget` with them and a config. These endpoints need public addresses.
+        ``types`` are registered, too.
     :ivar signing_secret: what signs each request, as ``ecs.Secret.from_secrets_manager(secret)``.
         It may hold two keys, separated by a comma, while one replaces the other.
     :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
@@ -58,7 +69,7 @@ class DeliveryFunctionProps(FunctionOptions):
     backend: JobBackend
     queues: Sequence[str]
     url: str = ""
-    bindings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    bindings: Mapping[str, Sequence[str] | EndpointTarget] = field(default_factory=dict)
     signing_secret: ecs.Secret
     types: Sequence[str] = ("*",)
     endpoint_timeout_s: int = 30
@@ -81,7 +92,7 @@ class DeliveryFunction(Construct):
         """Define the function and its triggers.
 
         :raises ValueError: a queue that the backend does not declare, or with bindings of another
-            construct, no usable URL, or more time than a function has.
+            construct, no usable URL or config, or more time than a function has.
         """
         super().__init__(scope, id_)
         if not 1 <= props.endpoint_timeout_s <= LONGEST_S:
@@ -115,7 +126,7 @@ class DeliveryFunction(Construct):
 def _endpoints(props: DeliveryFunctionProps) -> dict[str, object]:
     """Return where jobs are delivered, and let the API register it where the props do.
 
-    :raises ValueError: no usable URL or prefix, or both.
+    :raises ValueError: no usable URL, prefix or config, or both.
     """
     if not props.bindings:
         if not props.url.startswith("https://"):
@@ -123,23 +134,42 @@ def _endpoints(props: DeliveryFunctionProps) -> dict[str, object]:
         return {"url": props.url, "types": [*props.types]}
     if props.url:
         raise ValueError("Name the url of an endpoint, or bindings whose URLs are registered.")
-    for name, prefixes in props.bindings.items():
-        if not BINDING_NAME.fullmatch(name) or not prefixes or isinstance(prefixes, str):
-            raise ValueError(
-                f"The binding {name!r} needs a name of 1 to 32 letters and digits, and a list of "
-                "prefixes."
-            )
-        for prefix in prefixes:
-            if not _PREFIX.fullmatch(prefix):
-                raise ValueError(f"A prefix is as https://app.example.com/jobs/, not {prefix!r}.")
-    bindings = {name: [*prefixes] for name, prefixes in props.bindings.items()}
+    targets = {
+        name: each if isinstance(each, EndpointTarget) else EndpointTarget(prefixes=each)
+        for name, each in props.bindings.items()
+    }
+    bindings = {name: _prefixes(name, each) for name, each in targets.items()}
+    configs = {name: found for name, each in targets.items() if (found := config_of(name, each))}
     props.backend.allow_targets(
         {
-            name: {"queues": [*props.queues], "types": [], "prefixes": prefixes}
+            name: {
+                "queues": [*props.queues],
+                "types": [],
+                "prefixes": prefixes,
+                **configs.get(name, {}),
+            }
             for name, prefixes in bindings.items()
         }
     )
-    return {"bindings": bindings}
+    said = {name: found["config"] for name, found in configs.items()}
+    return {"bindings": bindings, "configs": said} if said else {"bindings": bindings}
+
+
+def _prefixes(name: str, target: EndpointTarget) -> list[str]:
+    """Return below which URLs the endpoints of a binding may be.
+
+    :raises ValueError: no usable name or prefix.
+    """
+    given = target.prefixes
+    if not BINDING_NAME.fullmatch(name) or not given or isinstance(given, str):
+        raise ValueError(
+            f"The binding {name!r} needs a name of 1 to 32 letters and digits, and a list of "
+            "prefixes."
+        )
+    for prefix in given:
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"A prefix is as https://app.example.com/jobs/, not {prefix!r}.")
+    return [*given]
 
 
 def _reports(backend: JobBackend, within_s: int) -> dict[str, object]:

@@ -17,7 +17,8 @@ def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
 
     :raises SettingsError: the environment describes none.
     """
-    from ojs_aws.config import SettingsError  # a process that delivers needs neither
+    from ojs_aws.config import SettingsError  # a process that delivers needs none of these
+    from ojs_aws.domain.errors import OjsError
     from ojs_aws.worker.lambda_worker import LambdaWorker
 
     try:
@@ -32,7 +33,7 @@ def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
                 timeout_s=said["timeout_s"],
                 **said.get("reports", {}),
             )
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, OjsError) as problem:
         raise SettingsError(
             f"{DELIVERY} must be a JSON object with queues, url and types, or bindings, and "
             f"timeout_s: {problem}"
@@ -42,12 +43,19 @@ def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
 
 def _deliver_as_bound(worker: LambdaWorker, said: Mapping[str, Any]) -> None:
     """Let a worker deliver to the endpoints that are registered at the API."""
+    from ojs_aws.domain.bindings.config import read_config
     from ojs_aws.worker.delivery.handlers import deliver_as_bound
     from ojs_aws.worker.delivery.late_reports import LateReports
 
     where = said.get("reports")
     reports = LateReports.to(where["report_url"], where["report_within_s"]) if where else None
+    configs = {name: read_config(each) for name, each in said.get("configs", {}).items()}
     handler, worker.limits_of = deliver_as_bound(
-        lambda: worker.backend, said["bindings"], said["timeout_s"], SIGNING_SECRET, reports
+        lambda: worker.backend,
+        said["bindings"],
+        said["timeout_s"],
+        SIGNING_SECRET,
+        reports,
+        configs,
     )
     worker.registry.add_pattern(handler)

@@ -42,11 +42,13 @@ class BoundEndpoints:
     :ivar backend: returns the backend, when it is first needed.
     :ivar prefixes: below which URLs of each binding may be, as the stack says now.
     :ivar connect: returns what delivers jobs to a URL.
+    :ivar configs: of bindings, as the stack says; registered members are over them.
     """
 
     backend: Callable[[], Backend]
     prefixes: Mapping[str, Sequence[str]]
     connect: Callable[[str], HttpDelivery]
+    configs: Mapping[str, BindingConfig] = field(default_factory=dict)
     _deliveries: dict[str, HttpDelivery] = field(default_factory=dict)
     _read: dict[str, tuple[int, BindingStates]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -125,7 +127,8 @@ class BoundEndpoints:
             except ValueError:
                 continue
             types = states.bound.get(name, ())
-            config = states.configs.get(name, NO_CONFIG)
+            stacks = self.configs.get(name, NO_CONFIG)
+            config = states.configs.get(name, NO_CONFIG).over(stacks)
             found.append(
                 Binding(
                     name=name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.bindings.endpoints import check_prefix
@@ -19,6 +20,7 @@ from ojs_aws.worker.registry import Handler
 from ojs_aws.worker.secrets import secret
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.bindings.config import BindingConfig
     from ojs_aws.services.backend import Backend
     from ojs_aws.worker.invocation import LimitsOf
 
@@ -74,6 +76,7 @@ def deliver_as_bound(
     timeout_s: float,
     signing_secret: str,
     reports: LateReports | None = None,
+    configs: Mapping[str, BindingConfig] = MappingProxyType({}),
 ) -> tuple[DeliveringHandler, LimitsOf]:
     """Return a handler that sends each job to the endpoint which somebody registered for its type.
 
@@ -81,6 +84,7 @@ def deliver_as_bound(
 
     :param backend: returns the backend, when it is first needed.
     :param prefixes: below which the URLs of each binding may be.
+    :param configs: of bindings, where nobody registered another one.
     :raises ValueError: something that is no prefix, or no positive timeout.
     """
     if timeout_s <= 0:
@@ -94,7 +98,7 @@ def deliver_as_bound(
             url, signing_keys=keys, timeout_s=timeout_s, reports=reports, pools=public_pools
         )
 
-    deliveries = BoundEndpoints(backend, prefixes, connect)
+    deliveries = BoundEndpoints(backend, prefixes, connect, configs)
     handler = DeliveringHandler("*", deliveries, is_async=False, signature=None, keys=keys)
     return handler, deliveries.limits_of
 

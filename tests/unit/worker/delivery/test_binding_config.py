@@ -18,6 +18,7 @@ from ojs_aws.domain.bindings.config import BindingConfig, read_config
 from ojs_aws.domain.bindings.stopped_tasks import CONFIG_VARIABLE
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.limits.policies import check_key
@@ -330,6 +331,21 @@ def test_2_1_an_endpoint_has_errors_after_which_no_retry_helps(
     """Of its handler and of its deliveries; not of an endpoint that is wrong or busy."""
     endpoint.answers(*answer)
     assert ended(bound, errors(*names)).state == state
+
+
+def test_2_1_registered_members_of_an_endpoint_replace_the_stacks(
+    bound: Bound, endpoint: Endpoint
+) -> None:
+    """Each by itself, as for the other kinds."""
+    said = BindingConfig(non_retryable_errors=("card.*",), max_concurrency=1)
+    bound.bound.configs = {"shop": said}
+    endpoint.answers(200, {"status": "failed", "error": {"type": "card.no"}})
+    assert ended(bound, {"timeout_ms": 5_000}).state is JobState.DISCARDED
+    limits = bound.bound.limits_of("default")
+    assert limits is not None
+    assert limits("email.send") == Limit(key=binding_key("default", "shop"), concurrency=1)
+    bound.pass_s(1)
+    assert ended(bound, errors("other")).state is JobState.RETRYABLE
 
 
 @pytest.mark.parametrize(("timeout_ms", "seconds"), [(2_500, 2.5), (30_000, 30), (90_000, 30)])

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.config import SettingsError
+from ojs_aws.domain.bindings.config import BindingConfig
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.services.backend import Backend
@@ -281,6 +282,11 @@ def test_the_function_delivers_as_bound_where_the_stack_says_so() -> None:
     assert isinstance(handler.function, BoundEndpoints)
     delivery = handler.function.connect(SHOP)
     assert (delivery.url, delivery.timeout_s) == (SHOP, 30)
+    assert handler.function.configs == {}
+    worker = delivery_worker(described(configs={"shop": {"max_concurrency": 5}}))
+    with_config = worker.registry.find("anything").function
+    assert isinstance(with_config, BoundEndpoints)
+    assert with_config.configs == {"shop": BindingConfig(max_concurrency=5)}
 
 
 @pytest.mark.parametrize(
@@ -288,6 +294,7 @@ def test_the_function_delivers_as_bound_where_the_stack_says_so() -> None:
     [
         {"bindings": {"shop": ["http://app.example.com/"]}},
         {"bindings": {"shop": ["https://app.example.com"]}},
+        {"configs": {"shop": {"max_concurrency": 0}}},
         {"timeout_s": None},
         {"timeout_s": 0},
         {"reports": {"report_url": "https://api.example.com"}},
