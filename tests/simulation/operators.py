@@ -114,9 +114,7 @@ class Operators(Asking):
                 {"default_timeout": chance.choice((None, 20))},
             )
         )
-        if (lines := self.sim.profile.lines) > 1 and (
-            "concurrency" in patch or chance.random() < 0.5
-        ):
+        if (lines := self.sim.profile.lines) > 1 and chance.random() < 0.5:
             patch = {"ordering_shards": chance.choice((1, lines // 2, lines, lines))}
         self._change("settings", queue, lambda p, each: p.backend.queues.config.change(each, patch))
 

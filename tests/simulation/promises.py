@@ -13,6 +13,7 @@ from typing import Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.turns import EnqueueOrder, is_released, out_of_turn
 
@@ -113,6 +114,7 @@ class Promises:
     batches: dict[str, frozenset[str]] = field(default_factory=dict)
     is_staged: bool = False
     is_held: Callable[[str], bool] = lambda _: False
+    is_limited: Callable[[str], bool] = lambda _: False
     deleted: set[str] = field(default_factory=set)
     reborn: set[str] = field(default_factory=set)
     reopened: set[str] = field(default_factory=set)
@@ -150,6 +152,14 @@ class Promises:
             self.promised.discard(job_id)
             for key in [key for key in self.given if key[0] == job_id]:
                 del self.given[key]  # a client may push it again, and it starts over
+
+    def bucket_written(self, before: Bucket | None, after: Bucket) -> None:
+        """One commit of what counts the slots of a limit; a limit that an operator has set."""
+        if not after.override or after.active <= (before.active if before else 0):
+            return
+        most = json.loads(after.override).get("concurrency")
+        if most is not None and after.active > most:
+            self.breach(f"{after.active} jobs run under {after.key}, of {most}; by {self.cause()}")
 
     def _wrong(self, before: JobRecord | None, after: JobRecord | None) -> Iterator[str]:
         if after is None:
@@ -267,6 +277,9 @@ class Promises:
             yield "started after it expired"
         if self.is_held(job.queue):
             yield f"started, and queue {job.queue} is paused"
+        slots = job.reservation.slots if job.reservation else ()
+        if self.is_limited(job.queue) and queue_key(job.queue) not in slots:
+            yield f"started without a slot, and queue {job.queue} has a limit"
         yield from self._wrong_pace(job)
 
     def _is_put_off(self, job: JobRecord, how: str) -> bool:

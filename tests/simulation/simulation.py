@@ -20,7 +20,7 @@ from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
 from ojs_aws.adapters.dynamodb.events.chunks import PARTITION as EVENTS
 from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 from ojs_aws.adapters.dynamodb.images import read_image
-from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
+from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED, PAUSED
 from ojs_aws.adapters.dynamodb.names import DEPTHS, GPK
 from ojs_aws.adapters.dynamodb.queues.depths import JOBS
 from ojs_aws.adapters.dynamodb.queues.line_marks import PREFIX as LINES
@@ -28,6 +28,7 @@ from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import InOrder
 from ojs_aws.memory_aws.calls import Answer, Call, Calls
@@ -147,6 +148,7 @@ class Simulation:
             lambda: self.clock.at, self.stored.jobs, lambda: self.cause, profile.skew_ms
         )
         self.promises.is_held = self._is_held
+        self.promises.is_limited = self._is_limited
         self.promises.is_staged = profile.transaction < 100
         self._most_lag_ms = profile.lag_ms if profile.lags else 0
         self.stream = SimulatedStream(lambda: self.chance)
@@ -263,9 +265,11 @@ class Simulation:
                 "UpdateExpression", ""
             )
             self.depths.written(sort, jobs, is_corrected=is_corrected)
-        if partition.startswith(LINES) and sort.endswith(PAUSED):
+        if partition.startswith(LINES) and sort.endswith((PAUSED, LIMITED)):
             queue, when = partition.removeprefix(LINES), (self._count, self.clock.at)
-            self.stored.mark(queue, sort, when, is_shown=new is not None and GPK in new)
+            stored, is_shown = self.stored, new is not None and GPK in new
+            mark = stored.mark_limited if sort.endswith(LIMITED) else stored.mark_paused
+            mark(queue, sort, when, is_shown=is_shown)
         if not is_streamed(partition, sort):
             return
         before = None if old is None else read_image(old)
@@ -273,6 +277,9 @@ class Simulation:
         self.stored.write(partition, sort, before, after, (self._count, self.clock.at))
         if isinstance(before or after, JobRecord):
             self._job_written(after or before, before, after)
+        elif isinstance(after, Bucket):
+            was = before if isinstance(before, Bucket) else None
+            self.promises.bucket_written(was, after)
         elif partition == CRON:
             self._is_changed()
             if after is None:
@@ -302,7 +309,24 @@ class Simulation:
             return False
         if len(self.stored.paused_lines.get(queue, ())) < self.profile.lines - 1:
             return False
-        number, at = self.stored.paused_at[queue]
+        return self._was_shown(acting, self.stored.paused_at[queue])
+
+    def _is_limited(self, queue: str) -> bool:
+        """Whether the index showed that a queue has a limit before the request began that writes.
+
+        As of a pause: all lines of a wide queue have to say so.
+        """
+        acting, key = self._acting, queue_key(queue)
+        bucket = self.stored.buckets.get(key)
+        if acting is None or bucket is None or not bucket.override:
+            return False
+        if len(self.stored.limited_lines.get(queue, ())) < self.profile.lines - 1:
+            return False
+        return self._was_shown(acting, self.stored.limited_at[key])
+
+    def _was_shown(self, acting: Operation, since: tuple[int, int]) -> bool:
+        """Whether the index showed what was written then, when a request began."""
+        number, at = since
         return number < acting.number and at + self._most_lag_ms <= acting.ends_at - LONGEST_MS
 
     def _lag(self) -> int:

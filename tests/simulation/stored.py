@@ -8,7 +8,7 @@ from typing import Any
 from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits.rules import Bucket, queue_key
 from ojs_aws.domain.queues.state import QueueInfo
 from ojs_aws.domain.workflows.workflow import Workflow
 
@@ -20,6 +20,8 @@ class Stored:
     :ivar paused_at: how many requests there were when a queue was paused last, and the time. A wide
         queue is paused with the last of its lines.
     :ivar paused_lines: the further lines of each wide queue that say that it is paused.
+    :ivar limited_at: the same as ``paused_at`` for a limit of the whole queue.
+    :ivar limited_lines: the further lines of each wide queue that say that it has one.
     """
 
     jobs: dict[str, JobRecord] = field(default_factory=dict)
@@ -29,6 +31,8 @@ class Stored:
     queues: dict[str, QueueInfo] = field(default_factory=dict)
     paused_at: dict[str, tuple[int, int]] = field(default_factory=dict)
     paused_lines: dict[str, set[str]] = field(default_factory=dict)
+    limited_at: dict[str, tuple[int, int]] = field(default_factory=dict)
+    limited_lines: dict[str, set[str]] = field(default_factory=dict)
 
     def write(
         self, partition: str, sort: str, before: Any, after: Any, when: tuple[int, int]
@@ -45,6 +49,8 @@ class Stored:
                 _put(self.workflows, thing.id, after)
             case Bucket():
                 _put(self.buckets, thing.key, after)
+                if after is not None and after.override and not (before and before.override):
+                    self.limited_at[thing.key] = when
             case QueueInfo():
                 _put(self.queues, thing.name, after)
                 was_paused = before is not None and before.paused_at is not None
@@ -53,14 +59,27 @@ class Stored:
             case _ if partition == CRON:
                 _put(self.crons, sort, after)
 
-    def mark(self, queue: str, line: str, when: tuple[int, int], *, is_shown: bool) -> None:
+    def mark_paused(self, queue: str, line: str, when: tuple[int, int], *, is_shown: bool) -> None:
         """Note that a line of a wide queue says that it is paused, or does not say it any more."""
         lines = self.paused_lines.setdefault(queue, set())
-        if is_shown and line not in lines:
-            lines.add(line)
+        if _mark(lines, line, is_shown=is_shown):
             self.paused_at[queue] = when
-        elif not is_shown:
-            lines.discard(line)
+
+    def mark_limited(self, queue: str, line: str, when: tuple[int, int], *, is_shown: bool) -> None:
+        """Note that a line of a wide queue says that it has a limit, or says so no more."""
+        lines = self.limited_lines.setdefault(queue, set())
+        if _mark(lines, line, is_shown=is_shown):
+            self.limited_at[queue_key(queue)] = when
+
+
+def _mark(lines: set[str], line: str, *, is_shown: bool) -> bool:
+    """Note what a line says; return whether it says something new."""
+    if not is_shown:
+        lines.discard(line)
+        return False
+    is_new = line not in lines
+    lines.add(line)
+    return is_new
 
 
 def _put(kept: dict[str, Any], key: str, value: Any) -> None:

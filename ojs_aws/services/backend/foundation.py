@@ -134,8 +134,8 @@ class Foundation:
         self.changer = JobChanger(
             stores.store, stores.clock, self._missing, self._resume, lambda: self.fair_places
         )
-        self.job_messages = JobMessages(stores.messages, stores.queues)
         self.lines = dict(settings.wide_queues)
+        self.job_messages = JobMessages(stores.messages, stores.queues, self.lines)
         self.default_timeout_ms = settings.default_timeout_s * 1000
         self.visibility = VisibilityTimeouts(
             settings.default_visibility_timeout_s * 1000,

@@ -49,7 +49,7 @@ class Ack:
         :param result: JSON text of the result, or None for none.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :param wakes_next: send a message for those that wait for the slots of the job. Who polls
-            needs none.
+            needs none, except from a wide queue.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: it is not active, not this worker's, another attempt of it is
             running, or its time was over.
@@ -70,7 +70,7 @@ class Ack:
             return before  # the answer to the write was lost, and its repetition found it done
         if has_message and not leaves.message:
             self.job_messages.delete_for(before)
-        if wakes_next:
+        if wakes_next or (has_message and before.queue in self.job_messages.wide):
             self.job_messages.pass_on(before, now)
         return lifecycle.complete(before, document, now, leaves)
 

@@ -67,7 +67,7 @@ class Fail:
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :param wakes_next: send a message for those that wait for the slots of the job. Who polls
-            needs none.
+            needs none, except from a wide queue.
         :raises InvalidRequestError: the error object is malformed.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: the job is not active, not this worker's, or another attempt of it
@@ -108,7 +108,7 @@ class Fail:
         :param start: the job as claimed, to save the read.
         :param has_message: False when whoever invoked the worker deletes the message itself.
         :param wakes_next: send a message for those that wait for the slots of the job. Who polls
-            needs none.
+            needs none, except from a wide queue.
         :raises InvalidRequestError: the error object is malformed.
         :raises NotFoundError: there is no such job.
         :raises ConflictError: the job is not active, not this worker's, or another attempt of it
@@ -144,7 +144,7 @@ class Fail:
             read_failure(error, 0, self.changer.clock.now())
         change = self.changer.apply(job_id, decide, start=start)
         self._send_for_next(change, has_message=has_message)
-        if wakes_next:
+        if wakes_next or (has_message and change.before.queue in self.job_messages.wide):
             self.job_messages.pass_on(change.before, self.changer.clock.now())
         return change
 

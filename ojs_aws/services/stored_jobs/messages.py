@@ -8,7 +8,7 @@ here, whatever their cause, are logged and never undo or deny what has been comm
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -72,10 +72,15 @@ def seconds_until(due: Instant, now: Instant) -> int:
 
 @dataclass(frozen=True, slots=True)
 class JobMessages:
-    """Keeps messages for jobs."""
+    """Keeps messages for jobs.
+
+    :ivar wide: names of wide queues. Who polls such a queue sees a job that waits for a limit only
+        if a message brings it there.
+    """
 
     messages: MessageQueue
     queues: QueueRegistry
+    wide: Collection[str] = ()
 
     def send_for(self, jobs: Sequence[JobRecord], now: Instant) -> None:
         """Send the message of each job that can run now or within SQS's longest delay."""

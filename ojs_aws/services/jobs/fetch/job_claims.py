@@ -84,6 +84,7 @@ class JobClaims:
     :ivar lost: claims of listed jobs that others were faster with: fetches overlap.
     :ivar is_overtaken: others took what this round saw in line, or it ended before the line did:
         there may be jobs that only the held messages can bring to a worker.
+    :ivar woken: jobs of lines of which no message is held, and the message that wakes each.
     :ivar returned: candidates that have another sort key than it seemed.
     :ivar began: when it began; what it saw of the queue is about as old.
     :ivar errors: of jobs that it passed over.
@@ -102,6 +103,7 @@ class JobClaims:
     tries_left: int = SPARE_TRIES
     lost: int = 0
     is_overtaken: bool = False
+    woken: dict[str, str] = field(default_factory=dict)
     returned: list[Candidate] = field(default_factory=list)
     began: Instant = field(init=False)
     errors: JobErrors = field(init=False)
@@ -232,10 +234,12 @@ class JobClaims:
     def _message_for(self, candidate: Candidate) -> ReceivedMessage | None:
         """Return the job's own message, else that of the last job in its line, else none."""
         of_line: list[ReceivedMessage] = []
+        waking = self.woken.get(candidate.id)
         for received in self.held:
-            if received.message.job_id == candidate.id:
+            if received.message.job_id == candidate.id or received.handle == waking:
                 return received
-            if received.message.shard == candidate.shard:
+            is_of_line = received.message.shard == candidate.shard
+            if is_of_line and received.handle not in self.woken.values():
                 of_line.append(received)
         return max(of_line, key=lambda received: received.message.sort_key, default=None)
 

@@ -105,16 +105,20 @@ class Fetch:
         :returns: what each of the messages led to.
         """
         request = FetchRequest((queue,), len(received), worker_id, visibility_timeout_ms)
-        look_again: Callable[[int], QueueSnapshot] = partial(self._look, queue)
-        is_wide = self.wide is not None and queue in self.wide.lines
-        if self.wide is not None and is_wide:
-            look_again = self.wide.look(queue, received, goes_further=False)
+        wide_look = None
+        if self.wide is not None and queue in self.wide.lines:
+            wide_look = self.wide.look(queue, received, goes_further=False)
+        look_again: Callable[[int], QueueSnapshot] = wide_look or partial(self._look, queue)
         look = look_again(len(received))
         if look.head.is_paused:
             self.job_messages.hide(queue, [(each.handle, PAUSED_FOR_S) for each in received])
             return [Claimed(None, keep_message=True) for _ in received]
-        turn = self._round(queue, request, list(received), look.head, needs_message=is_wide)
+        turn = self._round(
+            queue, request, list(received), look.head, needs_message=wide_look is not None
+        )
         turn.claims.limiting.of_binding = of_binding
+        if wide_look is not None:
+            turn.line = wide_look.line(turn.claims)
         claimed = turn.run(look, len(received), look_again)
         kept = turn.release()
         whole = {job.id: job for job in self._filled(claimed)}

@@ -1,7 +1,8 @@
 """Looks at some lines of a wide queue for a FETCH: those of its messages, and one in rotation.
 
 A message is a permission to run one job of its line. So what holds for the messages and the list of
-a queue with one line holds for each line of a wide one. The line in rotation is there for jobs that
+a queue with one line holds for each line of a wide one; those of ended jobs may wake jobs of
+other lines (``wakes``). The line in rotation is there for jobs that
 are more urgent, and for those whose message was lost: they are claimed without a message.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import begins_share, is_fair, rank_of, virtual_start
@@ -27,6 +28,7 @@ from ojs_aws.services.jobs.fetch.candidates import (
 )
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.queue_line import QueueLine
+from ojs_aws.services.jobs.fetch.wakes import woken
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
@@ -41,6 +43,8 @@ FIRST_EVERY: Final = 32
 """In a fair queue, one look of so many takes the job of the line in rotation first.
 
 It must not matter whose job that is: when it became available says nothing there of its turn."""
+
+ReadT = TypeVar("ReadT")
 
 
 @dataclass(slots=True)
@@ -120,10 +124,23 @@ class LineLook:
     def line(self, claims: JobClaims) -> QueueLine:
         """Return what lists the jobs of these lines for a round."""
         is_turn = self.wide.clock.order() % FIRST_EVERY == 0
-        return LinesInTurn(claims, further=self.further, is_turn=is_turn)
+        return LinesInTurn(claims, further=self.further, is_turn=is_turn, elsewhere=self.elsewhere)
+
+    def elsewhere(self) -> list[Candidate]:
+        """Return the first ready jobs of all other lines, in the order of their sort keys.
+
+        Runs a query for each line.
+        """
+        reads = [
+            partial(self.wide.store.head, self.queue, PAGE, shard)
+            for shard in range(self.wide.lines[self.queue])
+            if shard not in self.shards
+        ]
+        heads = [each for each in self.wide.parallel.each(_call, reads) if not each.is_paused]
+        return [*map(shown, _merged(heads).jobs)]
 
 
-def _call(read: Callable[[], Head | Page]) -> Head | Page:
+def _call(read: Callable[[], ReadT]) -> ReadT:
     return read()
 
 
@@ -153,23 +170,34 @@ class LinesInTurn(QueueLine):
     :ivar further: the line in rotation, of which no message is held.
     :ivar is_turn: whether that line goes first in a fair queue.
     :ivar heads: where each line of a fair queue was in virtual time, by the priority.
+    :ivar elsewhere: returns the first ready jobs of all other lines.
     """
 
     further: int | None = None
     is_turn: bool = False
     heads: dict[tuple[int, str], int] = field(default_factory=dict)
+    elsewhere: Callable[[], Sequence[Candidate]] = tuple
 
     def first(self, look: QueueSnapshot) -> list[Candidate]:
-        """Return the jobs of the lines; note where each line is in virtual time."""
+        """Return the jobs of the lines; note where each line is in virtual time.
+
+        Behind them come those of other lines that wait for slots of ended jobs.
+        """
         rows = look.head.jobs
         if any(is_fair(row.sort_key) for row in rows):
             for row in rows:
                 place = row.shard, rank_of(row.sort_key)
                 self.heads.setdefault(place, virtual_start(row.sort_key))
-        return QueueLine.first(self, look)
+        line = QueueLine.first(self, look)
+        return [*line, *woken(self.claims, line, self.elsewhere)]
 
     def turn(self, candidate: Candidate) -> tuple[bool, str, bool, str]:
-        """Return a candidate's sort key; one of the line in rotation comes later than it would."""
+        """Return a candidate's sort key; one of the line in rotation comes later than it would.
+
+        One that a message wakes comes first: as if it were the message of its line.
+        """
+        if candidate.id in self.claims.woken:
+            return False, "", False, candidate.sort_key
         turn = QueueLine.turn(self, candidate)
         if self.claims.lost:
             return turn

@@ -235,6 +235,34 @@ def test_the_line_with_the_most_urgent_hidden_jobs_counts() -> None:
     assert not seen.may_hide(shown(heads[1].jobs[0]))
 
 
+def test_all_other_lines_are_looked_at_for_who_waits_there() -> None:
+    """One query for each, and nothing of one that is paused."""
+    heads = {
+        0: Head((a_row(9, 0),), is_paused=True),
+        2: Head((a_row(7, 2), a_row(8, 2))),
+        3: Head((a_row(5, 3), a_row(6, 3, priority=1))),
+    }
+    store = Lines(heads)
+    look = wide(store).look("q", named(1), goes_further=False)
+    found = look.elsewhere()
+    assert [each.id for each in found] == [a_job(number).id for number in (6, 5, 7, 8)]
+    assert [each.shard for each in found] == [3, 3, 2, 2]
+    assert store.asked == [("head", "q", PAGE, shard) for shard in (0, 2, 3)]
+
+
+def test_a_job_that_a_message_wakes_comes_first() -> None:
+    """Behind it come the others in their order."""
+    claims = claims_of(Jobs())
+    line = wide(Lines()).look("q", named(1, 2), goes_further=True).line(claims)
+    urgent = Candidate("a", ready_sort_key(9, NOW * 1000), None, None, shard=1)
+    awake = Candidate("b", ready_sort_key(0, NOW * 1000), None, None, shard=3)
+    assert min([awake, urgent], key=line.turn) == urgent
+    claims.woken["b"] = "handle"
+    assert min([urgent, awake], key=line.turn) == awake
+    claims.lost = 1
+    assert min([urgent, awake], key=line.turn) == awake
+
+
 @pytest.fixture
 def world() -> World:
     """A deployment with a wide queue, of which two lines are in use."""
