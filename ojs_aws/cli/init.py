@@ -113,9 +113,9 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
         },
     ),
     Kind.NODE_LAMBDA: _Parts(
-        extras="cdk,cli,local",
+        extras="cli,local",
         test='PATH="$(CURDIR)/$(BIN):$$PATH" node --test test/*.test.mjs',
-        deploy="npx --yes aws-cdk@2 deploy",
+        deploy="$(BIN)/pip install -q -e '.[deploy]' && npx --yes aws-cdk@2 deploy",
         work="node --watch local.mjs",
         work_help="Run jobs by the handler, and start it again after a change",
         files={

@@ -31,7 +31,7 @@ def test_each_file_of_a_template_is_valid(template: Kind) -> None:
             ast.parse(text, path)
     project = tomllib.loads(files["pyproject.toml"])["project"]
     assert project["name"] == "my-shop"
-    assert re.match(r"ojs-aws\[(cdk,)?cli", project["dependencies"][0])
+    assert re.match(r"ojs-aws\[cli[],]", project["dependencies"][0])
     workflow = yaml.safe_load(files[".github/workflows/ci.yml"])
     assert {"run": "make test"} in workflow["jobs"]["test"]["steps"]
     assert {"README.md", "Makefile", ".gitignore"} <= {*files}
@@ -39,6 +39,16 @@ def test_each_file_of_a_template_is_valid(template: Kind) -> None:
         if line.startswith("| `"):
             named = line.split("`")[1]
             assert any(path.startswith(named) for path in files), named
+
+
+def test_a_project_in_node_installs_the_cdk_when_it_is_deployed() -> None:
+    """Most of the time and space of the tools would go to it."""
+    files = {path.as_posix(): text for path, text in files_of(Kind.NODE_LAMBDA, "shop")}
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    assert "cdk" not in project["dependencies"][0]
+    assert project["optional-dependencies"] == {"dev": [], "deploy": ["ojs-aws[cdk]"]}
+    deploy = files["Makefile"].partition("\ndeploy:")[2]
+    assert "$(BIN)/pip install -q -e '.[deploy]' && npx --yes aws-cdk@2 deploy" in deploy
 
 
 @pytest.mark.parametrize("template", list(Kind))
