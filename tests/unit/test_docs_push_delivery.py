@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import socket
+import socketserver
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,9 +26,11 @@ from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from ojs_aws.worker.delivery.handlers import DeliveringHandler
 from tests.lambda_runtimes import tool
 from tests.load import HUNG_S, wait_until
+from tests.unit.worker.delivery import test_tls
 from tests.unit.worker.test_lambda_worker import Bench
 
 pytestmark = pytest.mark.thorough
+trusted = test_tls.trusted
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "push-delivery.md").read_text("utf-8")
 KEY: Final = "whsec_test"
@@ -130,6 +134,37 @@ def test_an_endpoint_in_java_runs_jobs(folder: Path, ojs_server: OjsServer) -> N
 # --------------------------------------------------------------- a thousand jobs, with kills
 
 
+@contextmanager
+def encrypted(port: int, certificate: tuple[Path, Path]) -> Iterator[str]:
+    """Serve HTTPS for a program, as a load balancer does; return the URL of its jobs."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+
+    class Connection(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            """Pass on what both say, until one of them is gone."""
+            with suppress(OSError):
+                inner = socket.create_connection(("127.0.0.1", port))
+                with inner, context.wrap_socket(self.request, server_side=True) as outer:
+                    answers = threading.Thread(target=pump, args=(inner, outer), daemon=True)
+                    answers.start()
+                    pump(outer, inner)
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while part := source.recv(65_536):
+                sink.sendall(part)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Connection) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"https://localhost:{server.server_address[1]}/jobs"
+        server.shutdown()
+
+
 @dataclass
 class Endpoint:
     """An endpoint of the page, which can be killed and started again."""
@@ -177,12 +212,19 @@ def bench() -> Iterator[Bench]:
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["node", "go", "java"])
 def test_each_job_has_one_outcome_whatever_is_killed(
-    language: str, folder: Path, bench: Bench
+    language: str, folder: Path, bench: Bench, trusted: test_tls.Authority
 ) -> None:
     """Endpoints are killed before a batch of jobs and in the middle of one, by turns."""
-    endpoint, clock = Endpoint(command_of(language, folder), folder), bench.world.clock
+    endpoint = Endpoint(command_of(language, folder), folder)
+    with encrypted(endpoint.port, trusted.certificate("localhost")) as url:
+        deliver_all(endpoint, url, bench)
+
+
+def deliver_all(endpoint: Endpoint, url: str, bench: Bench) -> None:
+    """Deliver a thousand jobs, and look at their outcomes."""
+    clock = bench.world.clock
     delivery = HttpDelivery(
-        f"http://127.0.0.1:{endpoint.port}/jobs",
+        url,
         signing_keys=lambda: [KEY],
         timeout_s=HUNG_S,
         monotonic=lambda: clock.at / 1000,
