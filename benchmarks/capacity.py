@@ -82,10 +82,12 @@ class Counted:
 
     :ivar lives: by how they came to their end.
     :ivar beating: those with heartbeats.
+    :ivar wide: those of a deployment with wide queues.
     """
 
     lives: Mapping[str, Writes]
     beating: Writes
+    wide: Writes
 
     @property
     def ordinary(self) -> Writes:
@@ -97,7 +99,7 @@ def count(jobs: int = JOBS) -> Counted:
     """Count the writes of jobs of each kind."""
     few = min(jobs, FEW_JOBS)
     lives = {name: observe(jobs if name == ORDINARY else few, each) for name, each in LIVES.items()}
-    return Counted(lives, observe(few, Life(beats=BEATS)))
+    return Counted(lives, observe(few, Life(beats=BEATS)), observe(jobs, lines=2))
 
 
 def dollars(load: Load, writes: Writes, *, http: bool) -> float:
@@ -135,6 +137,7 @@ def tables(counted: Counted, loads: Sequence[Load], servers: Sequence[float]) ->
         _lists(counted),
         _wide(counted),
         _log(counted.ordinary),
+        _deployment(counted),
         _published(counted.ordinary),
         *(_load(load, counted.ordinary) for load in loads),
         _servers(servers, loads[0], counted.ordinary),
@@ -196,6 +199,17 @@ def _log(writes: Writes) -> PageTable:
         rows.append((f"{rate:,}", f"{found.appends:.0f}", f"{found.refused:.1f}", *units))
     names = (f"write units/s, chunks of {chunk:g}" for chunk in chunks)
     return PageTable("log", ("jobs/s", "appends/s", "refused puts of each", *names), rows)
+
+
+def _deployment(counted: Counted) -> PageTable:
+    """Return how many jobs a second a deployment handles: where the event log ends."""
+    cases = (
+        ("without wide queues", counted.ordinary, chunk_units(counted.ordinary)),
+        ("the same, with long names", counted.ordinary, LARGE_CHUNK),
+        ("with wide queues", counted.wide, chunk_units(counted.wide)),
+    )
+    rows = [(name, f"{units:g}", _amount(log_rate(writes, units))) for name, writes, units in cases]
+    return PageTable("deployment", ("deployment", "write units of 500 events", "jobs/s"), rows)
 
 
 def _published(writes: Writes) -> PageTable:

@@ -63,7 +63,7 @@ RECORD_S: Final = batch_s(BATCH) / BATCH
 """What a record takes of a reader of the stream that has full batches."""
 LARGE_CHUNK: Final = 30
 """Write units of a full chunk of events with the longest names that are usual."""
-MOST_LOGGED: Final = 10_000
+MOST_LOGGED: Final = 20_000
 MOST_RECORDS: Final = 100_000
 BISECTIONS: Final = 12
 GB: Final = 1e9

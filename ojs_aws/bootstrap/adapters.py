@@ -155,8 +155,13 @@ class Adapters:
         """Return the event log."""
         from ojs_aws.adapters.dynamodb.events.log import EventLog
 
+        settings = self.settings
         return EventLog(
-            self.aws.dynamodb, self.settings.table, self.settings.event_retention_s, write_token
+            self.aws.dynamodb,
+            settings.table,
+            settings.event_retention_s,
+            write_token,
+            by_columns=bool(settings.wide_queues),
         )
 
     def announce(self) -> Announce:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb import names as n
+from ojs_aws.adapters.dynamodb.columns import stored_bytes
 from ojs_aws.adapters.dynamodb.events.chunks import MAX_CHUNK_BYTES
 from ojs_aws.adapters.dynamodb.events.log import WARY, EventLog
 from ojs_aws.adapters.dynamodb.events.reader import CHUNKS, MAX_PAGE_BYTES, MAX_QUERIES
@@ -433,6 +435,19 @@ def _events(item: dict[str, Any]) -> list[Event]:
     from ojs_aws.adapters.dynamodb.events.chunks import chunk_events
 
     return chunk_events(item)
+
+
+def test_chunks_of_columns_are_read_like_those_of_rows(aws: EmbeddedAws) -> None:
+    """One log may have both; they are shorter where data names the job."""
+    rows, columns = log_of(aws), replace(log_of(aws), by_columns=True)
+    job = "0198c5a0-0000-7000-8000-000000000001"
+    events = [event(at, subject=job, data=f'{{"job_id":"{job}","n":{at}}}') for at in range(200)]
+    rows.append(events[:100], NOW)
+    columns.append(events[100:], NOW)
+    found = [all_of(each, EventQuery(since=Instant(0))) for each in (rows, columns)]
+    assert found == [events, events]
+    one, other = (stored_bytes(item[n.DOCUMENT]) for item in _chunks(aws))
+    assert other < one
 
 
 def test_puts_that_came_too_late_for_their_place_are_counted(aws: EmbeddedAws) -> None:

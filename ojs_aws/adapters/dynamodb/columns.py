@@ -20,6 +20,7 @@ Item: TypeAlias = dict[str, Any]
 """An item: attribute values by name."""
 DEFLATE_FROM: Final = 128
 """Shorter texts stay readable; deflating them saves next to nothing."""
+LEVEL: Final = 6
 _RAW: Final = -15  # zlib without header and checksum: six bytes less
 
 
@@ -61,11 +62,14 @@ def read_string(item: Item, name: str) -> str:
     return "" if value is None else str(value["S"])
 
 
-def packed(text: str) -> Value:
-    """Return a text, deflated into a binary if that is shorter."""
+def packed(text: str, level: int = LEVEL) -> Value:
+    """Return a text, deflated into a binary if that is shorter.
+
+    :param level: of zlib; 9 takes twice as long, for texts that many bytes are worth it in.
+    """
     raw = text.encode()
     if len(raw) >= DEFLATE_FROM:
-        deflated = deflate(raw)
+        deflated = deflate(raw, level)
         if len(deflated) < len(raw):
             return {"B": deflated}
     return {"S": text}
@@ -83,13 +87,13 @@ def unpacked(value: Value) -> str:
     return inflate(bytes(value["B"])).decode()
 
 
-def deflate(raw: bytes) -> bytes:
+def deflate(raw: bytes, level: int = LEVEL) -> bytes:
     """Compress without header.
 
     The strategy ``Z_FILTERED`` ignores repetitions of a few bytes: in random tokens a reference to
     one is longer than the bytes themselves. 8 KB of such tokens take 4.3 KB rather than 4.7 KB.
     """
-    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW, strategy=zlib.Z_FILTERED)
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _RAW, strategy=zlib.Z_FILTERED)
     return compressor.compress(raw) + compressor.flush()
 
 

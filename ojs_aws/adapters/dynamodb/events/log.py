@@ -75,10 +75,12 @@ class EventLog(InTable):
 
     :ivar retention_s: how long a chunk is kept, in seconds.
     :ivar new_token: makes a text that no other append has.
+    :ivar by_columns: whether chunks hold columns, which earlier versions cannot read.
     """
 
     retention_s: int
     new_token: Callable[[], str]
+    by_columns: bool = False
     _seen: _Seen = field(default_factory=_Seen)
 
     def append(self, events: Sequence[Event], now: Instant) -> None:
@@ -145,13 +147,16 @@ class EventLog(InTable):
     def _put(self, tail: Tail, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
         """Put a chunk behind another one; None if the place was taken."""
         written = Tail(tail.position + 1, now, self._ttl(tail, now))
-        chunk = chunk_item(written.position, events, now, written.ttl, token)
+        chunk = self._chunk(written, events, now, token)
         try:
             self.put_item(chunk, condition("attribute_not_exists(#pk)"))
         except ConditionFailedError as failed:
             # Our own: the put took effect, and its answer was lost.
             return written if failed.is_own(chunk) else None
         return written
+
+    def _chunk(self, tail: Tail, events: Sequence[Event], now: Instant, token: str) -> Item:
+        return chunk_item(tail.position, events, now, tail.ttl, token, by_columns=self.by_columns)
 
     def _begin(self, events: Sequence[Event], now: Instant, token: str) -> Tail | None:
         """Begin a row of chunks far behind all earlier ones, some of which may have expired.
@@ -169,7 +174,7 @@ class EventLog(InTable):
         position = max([now, *([] if before is None else [before + 1]), *(p + 1 for p in closed)])
         written = Tail(position, now, self._ttl(tail, now))
         chunks = [chunk_item(each, (), now, written.ttl, token) for each in closed]
-        chunks.append(chunk_item(position, events, now, written.ttl, token))
+        chunks.append(self._chunk(written, events, now, token))
         with translated("TransactWriteItems"):
             try:
                 self.client.transact_write_items(
