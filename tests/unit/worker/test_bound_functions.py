@@ -859,7 +859,6 @@ class FaultAt:
     :ivar at: which call, counted from 1.
     """
 
-    bench: Bench
     at: int
     when: str
     is_death: bool
@@ -881,7 +880,7 @@ def calls_of_a_life() -> int:
     """How many calls it takes to dispatch and settle a job."""
     bench = Bench()
     bench.push("ada@example.com")
-    fault = bench.calls.inject = FaultAt(bench, 0, "", is_death=False)
+    fault = bench.calls.inject = FaultAt(0, "", is_death=False)
     bench.whole()
     return fault.count
 
@@ -906,7 +905,7 @@ def test_7_1_whatever_call_fails_each_job_has_one_outcome(when: str, is_death: b
         bench = Bench()
         bench.returns = lambda event: event["delivery_id"]
         job_id = bench.push("ada@example.com")
-        bench.calls.inject = FaultAt(bench, at, when, is_death)
+        bench.calls.inject = FaultAt(at, when, is_death)
         for _ in range(8):
             run_round(bench)
             if bench.job(job_id).state.is_terminal:

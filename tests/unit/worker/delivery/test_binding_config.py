@@ -600,7 +600,7 @@ def test_10_1_6_whatever_call_fails_no_slot_is_lost_or_taken_twice(
         bench = functions.Bench()
         register(bench, {"max_concurrency": 1})
         ids = [bench.push(), bench.push()]
-        fault = functions.FaultAt(bench, at, when, is_death)
+        fault = functions.FaultAt(at, when, is_death)
         plain = bench.calls.inject
         for _ in range(12):
             bench.calls.inject = fault
