@@ -24,7 +24,6 @@ LONGER = (
     "head-backwards",
     "sequence-backwards",
     "binding-unbounded",
-    "final-error-retried",
     "task-lost-counted",
     "task-stopped",
 )
