@@ -24,9 +24,11 @@ REFUSED: Final = {
     "read-only": {"api-keys"},
     "operator": {"api-keys"},
     "admin": set[str](),
-    "read-only-queue": {"api-keys", "schemas", "tenants"},
-    "operator-queue": {"api-keys", "schemas", "tenants"},
-    "operator-type": {"api-keys", "overview", "queues", "workers", "errors", "tenants"},
+    "read-only-queue": {"api-keys", "schemas", "sequences", "tenants"},
+    "operator-queue": {"api-keys", "schemas", "sequences", "tenants"},
+    "operator-type": {
+        *("api-keys", "overview", "queues", "workers", "errors", "sequences", "tenants"),
+    },
 }
 """The views that show a refusal to a key, as docs/security.md says; the others show none."""
 

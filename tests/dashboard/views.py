@@ -18,6 +18,7 @@ VIEWS: Final = (
     ("cron", "Cron"),
     ("workflows", "Workflows"),
     ("limits", "Limits"),
+    ("sequences", "Sequences"),
     ("tenants", "Tenants"),
     ("schemas", "Schemas"),
     ("events", "Events"),

@@ -37,6 +37,7 @@ export const VIEWS: readonly View[] = [
   { path: "queues", name: "Queues", group: "Flow", icon: "layers", page: Queues, one: Queue },
   { path: "cron", name: "Cron", group: "Flow", icon: "cron", page: Cron, one: CronJob },
   { path: "limits", name: "Limits", group: "Flow", icon: "limits", page: Limits },
+  { path: "sequences", name: "Sequences", group: "Flow", icon: "forward", page: later("Sequences", (of) => of.Sequences) },
   { path: "tenants", name: "Tenants", group: "Flow", icon: "tenants", page: later("Tenants", (of) => of.Tenants), one: later("Tenant", (of) => of.Tenant) },
   { path: "workers", name: "Workers", group: "Runtime", icon: "server", page: Workers },
   { path: "events", name: "Events", group: "Runtime", icon: "activity", page: Events },

@@ -143,6 +143,7 @@ function Where({ finding: { code, data } }: { finding: Finding }) {
   if (code === "jobs_run_long" && queue) {
     return <>{[...new Set(data.queues ?? [queue])].map((each) => <a key={each} class="button" href={link(["jobs"], { queue: each, state: "active" })}>Active jobs of {each}</a>)}</>;
   }
+  if (code === "sequence_stopped") return button("See the sequences", link(["sequences"]));
   if (job) return button("See the job", link(["jobs", job]));
   if (queue) return button("See the queue", link(["queues", queue]));
   return null;
