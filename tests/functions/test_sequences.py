@@ -582,6 +582,16 @@ def test_a_list_of_stopped_sequences_costs_a_query_and_two_reads(shop: Shop) -> 
     assert ([each.sequence.key for each in found], after) == (["c"], "")
 
 
+def test_rows_of_others_are_passed_a_hundred_at_a_time(shop: Shop) -> None:
+    """Also where one sequence of a queue is looked for."""
+    stopped(shop, "a", "b")
+    stopped(shop, "c", queue="mail")
+    with shop.aws.calls.counted() as calls:
+        [found], after = shop.backend.sequences.stopped(1, queue="mail")
+    assert (found.sequence.key, after) == ("c", "")
+    assert calls["Query"] == 1
+
+
 def test_a_walk_past_the_sequences_of_others_ends_and_goes_on(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,8 +101,6 @@ class LineFindings:
     def _too_many(self, name: str, config: QueueConfig, totals: Totals) -> str:
         """Say that a queue has far more lines than its busiest minutes of a day need."""
         lines = self._lines(name, config)
-        if lines == 1:
-            return ""
         busiest = self._busiest(name, totals.computed_at)
         load = max(busiest, _most(totals.by_queue[name][1], _recent_ms(totals)))
         enough = fewer_lines(load, lines)

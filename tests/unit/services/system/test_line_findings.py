@@ -86,6 +86,12 @@ def test_lines_that_are_not_declared_are_to_be_declared_first() -> None:
     )
 
 
+def test_as_many_lines_as_are_declared_need_no_deployment() -> None:
+    office = Office(mail=2)
+    office.begins_all_the_time(430)
+    assert office.found()[0].hint.startswith("Spread new jobs over 2 lines: ")
+
+
 def test_a_fair_queue_gets_no_more_lines() -> None:
     office = Office(slow=4)
     office.world.backend.queues.config.change("mail", {"fairness": {}})
