@@ -44,6 +44,7 @@ from benchmarks.capacity_model import (
     running,
 )
 from benchmarks.hot_keys import Life, Writes, observe
+from benchmarks.one_item import KINDS, units_of
 from benchmarks.pages import PageTable
 from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
@@ -83,11 +84,13 @@ class Counted:
     :ivar lives: by how they came to their end.
     :ivar beating: those with heartbeats.
     :ivar wide: those of a deployment with wide queues.
+    :ivar one_item: write units of a job in the one item of a limit, a bound or a key.
     """
 
     lives: Mapping[str, Writes]
     beating: Writes
     wide: Writes
+    one_item: Mapping[str, float]
 
     @property
     def ordinary(self) -> Writes:
@@ -99,7 +102,9 @@ def count(jobs: int = JOBS) -> Counted:
     """Count the writes of jobs of each kind."""
     few = min(jobs, FEW_JOBS)
     lives = {name: observe(jobs if name == ORDINARY else few, each) for name, each in LIVES.items()}
-    return Counted(lives, observe(few, Life(beats=BEATS)), observe(jobs, lines=2))
+    one_item = {name: units_of(kind, jobs) for name, kind in KINDS.items()}
+    beating, wide = observe(few, Life(beats=BEATS)), observe(jobs, lines=2)
+    return Counted(lives, beating, wide, one_item)
 
 
 def dollars(load: Load, writes: Writes, *, http: bool) -> float:
@@ -136,6 +141,7 @@ def tables(counted: Counted, loads: Sequence[Load], servers: Sequence[float]) ->
         _keys(counted.ordinary),
         _lists(counted),
         _wide(counted),
+        _one_item(counted),
         _log(counted.ordinary),
         _deployment(counted),
         _published(counted.ordinary),
@@ -187,6 +193,15 @@ def _wide(counted: Counted) -> PageTable:
         "jobs/s, mixed",
     )
     return PageTable("wide", columns, rows)
+
+
+def _one_item(counted: Counted) -> PageTable:
+    """Return how many jobs a second end what is one item, whatever the number of lines."""
+    rows = [
+        (name, f"{units:.1f}", _amount(PARTITION_WRITES / units))
+        for name, units in counted.one_item.items()
+    ]
+    return PageTable("one-item", ("one item", "write units of a job", "jobs/s at most"), rows)
 
 
 def _log(writes: Writes) -> PageTable:

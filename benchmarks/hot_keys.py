@@ -18,6 +18,7 @@ from ojs_aws.adapters.dynamodb.columns import item_bytes
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.topology import STREAM_BATCH, TABLE
 from ojs_aws.transport.events.stream import build_stream
@@ -99,10 +100,9 @@ def observe(jobs: int, life: Life = ORDINARY, lines: int = 1) -> Writes:
     clock = SlowClock()
     lab = Laboratory(clock, lines)
     backend, stream = lab.backend, lab.changes()
-    consume = build_stream(backend, read_image, measure=lambda *_: None)
     backend.jobs.push(Job("warm.up", []))
     _run_all(lab, clock, ORDINARY)
-    _flow(stream, consume)
+    consume_all(backend, stream)
     written = lab.changes()
     more: dict[str, Any] = {"scheduled_at": "+PT30S"} if life.is_scheduled else {}
     for _ in range(0, jobs, PUSHED):
@@ -110,7 +110,7 @@ def observe(jobs: int, life: Life = ORDINARY, lines: int = 1) -> Writes:
     if life.is_scheduled:
         clock.pass_by(DUE_MS)
     _run_all(lab, clock, life)
-    consumed = _flow(stream, consume)
+    consumed = consume_all(backend, stream)
     return _counted([each["dynamodb"] for each in written.all()], jobs, consumed)
 
 
@@ -138,7 +138,9 @@ def _fetched(lab: Laboratory) -> list[JobRecord]:
     return found
 
 
-def _flow(stream: Changes, consume: Any) -> int:
+def consume_all(backend: Backend, stream: Changes) -> int:
+    """Let the stream's consumer take all changes; return how many."""
+    consume = build_stream(backend, read_image, measure=lambda *_: None)
     consumed = 0
     while records := stream.streamed():
         for begin in range(0, len(records), STREAM_BATCH):

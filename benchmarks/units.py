@@ -35,6 +35,7 @@ class Meter:
     """What was used since the last time.
 
     :ivar aws: whose calls are weighed.
+    :ivar partitions: write units by partition key of the table, without its index.
     """
 
     aws: MemoryAws
@@ -44,6 +45,7 @@ class Meter:
     reads: float = 0.0
     requests: int = 0
     objects: Counter[str] = field(default_factory=Counter)
+    partitions: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Weigh the calls from now on."""
@@ -54,6 +56,7 @@ class Meter:
         """Begin again at zero."""
         self.calls.clear()
         self.objects.clear()
+        self.partitions.clear()
         self.writes, self.reads, self.requests = 0.0, 0.0, 0
 
     def _weigh(self, call: Call, effect: Effect) -> Answer:
@@ -77,7 +80,9 @@ class Meter:
             for key, factor, before in written:
                 after = self._item(key)
                 size = max(item_bytes(before), item_bytes(after))
-                self.writes += factor * write_units(size) + _index_units(before, after)
+                units = factor * write_units(size)
+                self.partitions[key[KEYS[0]]["S"]] += units
+                self.writes += units + _index_units(before, after)
 
     def _item(self, key: Mapping[str, Any]) -> dict[str, Any]:
         return as_on_aws(dict(self.aws.table(self.table).get(key_of(dict(key))) or {}))

@@ -43,6 +43,7 @@ from benchmarks.capacity_model import (
 from benchmarks.event_appends import simulate
 from benchmarks.hot_keys import Writes, observe
 from benchmarks.log_readers import JOB_RECORDS, PUT_MS, RATE, READERS, ways
+from benchmarks.one_item import KINDS, units_of
 from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
 from ojs_aws.domain.queues.lines import line_of
 from ojs_aws.pricing import MONTH_S, PRICES
@@ -81,6 +82,15 @@ def test_a_wide_queue_spreads_all_that_a_queue_is_hot_for() -> None:
         assert sum(four.index[line] for line in lines) == one.index[f"default|{name}"]
         assert max(four.index[line] for line in lines) < one.index[f"default|{name}"]
     assert sum(four.index.values()) == sum(one.index.values())
+
+
+def test_what_is_one_item_ends_a_wide_queue(counted: Counted) -> None:
+    """A start takes a slot and gives it back, in transactions; the others are one update."""
+    limit, bound, key = counted.one_item.values()
+    assert limit == 4
+    assert 1 < bound < 1.1
+    assert 1 <= key < 1.05
+    assert units_of(KINDS["the counter of a bound"], 10) == pytest.approx(1.1)
 
 
 def test_the_lines_of_a_wide_queue_are_about_equally_full() -> None:

@@ -117,7 +117,7 @@ def test_a_limit_of_a_type_or_a_key_is_of_no_line(office: LimitedOffice) -> None
         with office.aws.calls.counted() as calls:
             office.backend.limits.override(key, ONE)
             office.backend.limits.lift(key)
-        assert calls["BatchWriteItem"] == 0
+        assert calls["BatchWriteItem"] + calls["BatchGetItem"] == 0
     assert office.limits() == {False}
 
 
@@ -279,12 +279,36 @@ def test_a_wide_queue_without_limits_pays_nothing(office: LimitedOffice) -> None
     assert calls == {"ReceiveMessage": 1, "Query": 4, "GetItem": 1, "DeleteMessage": 1}
 
 
-def test_a_queue_with_one_line_pays_nothing(office: LimitedOffice) -> None:
-    """Its polls see who waits."""
-    job = pushed(office.backend, rate_limit=LIMITS["of the jobs"]["rate_limit"])
-    assert len(office.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))) == 1
+@pytest.mark.parametrize("how", ["ack", "fail"])
+def test_who_deletes_the_message_itself_wakes_by_itself(office: LimitedOffice, how: str) -> None:
+    """A function that SQS invokes; else it would be two messages."""
+    running, _ = one_waits(office, **limited(office, "of the jobs"))
+    jobs = office.backend.jobs
     with office.aws.calls.counted() as calls:
-        office.end(job)
+        if how == "ack":
+            jobs.ack(running.id, "w", None, has_message=False)
+        else:
+            jobs.fail(running.id, "w", _final(), has_message=False)
+    assert calls["SendMessage"] == 0
+
+
+def _final() -> Any:
+    return parse_object('{"type": "Broken", "message": "it broke", "retryable": false}')
+
+
+@pytest.mark.parametrize("how", ["ack", "fail", "cancel"])
+def test_a_queue_with_one_line_sends_no_such_message(office: LimitedOffice, how: str) -> None:
+    """Its polls see who waits."""
+    backend = office.backend
+    job = pushed(backend, rate_limit=LIMITS["of the jobs"]["rate_limit"])
+    assert len(backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))) == 1
+    with office.aws.calls.counted() as calls:
+        if how == "ack":
+            office.end(job)
+        elif how == "fail":
+            backend.jobs.fail(job.id, "w", _final())
+        else:
+            backend.jobs.changes.cancel(job.id)
     assert calls["SendMessage"] == 0
 
 
