@@ -23,7 +23,7 @@ import botocore.session
 import hypothesis
 import pytest
 
-from tests import dynamodb_local
+from tests import dynamodb_local, markers
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
@@ -220,6 +220,15 @@ class _NeedsNode(pytest.Module):
         pytest.skip(NO_NODE)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a test file that has no test which ``-m`` selects."""
+    expression = config.getoption("-m")
+    if not expression or not collection_path.match("test_*.py"):
+        return None
+    text = markers.text_of(collection_path)
+    return None if markers.can_be_selected(expression, text) else True
+
+
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
@@ -250,7 +259,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Skip the tests whose markers ask for what is not installed or not in use.
 
     :raises pytest.UsageError: two tests have one name: pytest-xdist would run one of them only;
-        or DynamoDB Local is asked for and missing.
+        tests have a marker that their file does not say; or DynamoDB Local is asked for and
+        missing.
     """
     is_over_dynamodb_local = bool(config.getoption("--dynamodb-local"))
     if is_over_dynamodb_local and not dynamodb_local.is_installed():
@@ -258,6 +268,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     names = Counter(item.nodeid for item in items)
     if shared := [f"{name} ({times} times)" for name, times in names.items() if times > 1]:
         raise pytest.UsageError(f"tests share a name, so that some would not run: {shared}")
+    if unsaid := markers.unsaid(items):
+        raise pytest.UsageError(f"-m would not find tests whose file does not say this: {unsaid}")
     without_emulator = emulator_executable() is None
     without_node = not has_node()
     for item in items:

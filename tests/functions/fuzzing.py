@@ -52,7 +52,7 @@ CHECKED: Final[list[Any]] = [
     )
 ]
 TIMES: Final = int(os.environ.get("FUZZ", "1"))
-SOME_OR_ALL: Final = pytest.mark.parametrize(
+SOME_OR_SLOWLY_ALL: Final = pytest.mark.parametrize(
     "share",
     [pytest.param(0.2, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)],
 )

@@ -23,7 +23,7 @@ from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.route import scopes_of
-from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, quiet, route_of, suggested
+from tests.functions.fuzzing import SOME_OR_SLOWLY_ALL, Fuzzed, checked, quiet, route_of, suggested
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ApiKeys
@@ -81,7 +81,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-@SOME_OR_ALL
+@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_003_without_credentials_only_health_and_manifest_answer(
     label: str, share: float
@@ -99,7 +99,7 @@ def test_sec_003_without_credentials_only_health_and_manifest_answer(
             assert answer.headers["www-authenticate"]
 
 
-@SOME_OR_ALL
+@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str, share: float) -> None:
     """Whatever is sent: 403 as an OJS error outside the scope, an answer but no 5xx inside."""
@@ -261,7 +261,7 @@ def said(case: Case[Any]) -> str:
     return json.dumps(parts, default=str, ensure_ascii=False)
 
 
-@SOME_OR_ALL
+@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
     label: str, foreign: Foreign, share: float

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ojs_aws.transport.http.routes import Group
-from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, by_chance, checked, suggested
+from tests.functions.fuzzing import SOME_OR_SLOWLY_ALL, Fuzzed, by_chance, checked, suggested
 
 pytestmark = pytest.mark.thorough
 
@@ -22,7 +22,7 @@ def _over_aws() -> Iterator[None]:
         yield
 
 
-@SOME_OR_ALL
+@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels(GROUPS))
 def test_no_request_makes_the_server_fail(label: str, share: float) -> None:
     """Every answer has a status, headers and a body that the document names; none is a 5xx."""

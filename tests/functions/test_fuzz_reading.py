@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ojs_aws.transport.http.routes import Group
-from tests.functions.fuzzing import SOME_OR_ALL, Fuzzed, checked, suggested
+from tests.functions.fuzzing import SOME_OR_SLOWLY_ALL, Fuzzed, checked, suggested
 
 pytestmark = pytest.mark.thorough
 
@@ -24,7 +24,7 @@ def _over_aws() -> Iterator[None]:
         yield
 
 
-@SOME_OR_ALL
+@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("label", READING)
 def test_no_reading_request_makes_the_server_fail(label: str, engine: str, share: float) -> None:
