@@ -12,12 +12,11 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache
 from itertools import islice
 from math import ceil
 from typing import Any, Final, TypeAlias
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case
@@ -52,11 +51,8 @@ CHECKED: Final[list[Any]] = [
     )
 ]
 TIMES: Final = int(os.environ.get("FUZZ", "1"))
-SOME_OR_SLOWLY_ALL: Final = pytest.mark.parametrize(
-    "share",
-    [pytest.param(0.2, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)],
-)
-"""What part of the suggested requests is sent: each fifth, or in a slow test all of them."""
+KEPT: Final = 120 * TIMES
+"""How many of the requests that the document suggests for an operation are ever sent."""
 Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 Use: TypeAlias = Callable[[Case[Any]], object]
 
@@ -76,11 +72,6 @@ class Fuzzed:
         }
         self._application = Application(self.handlers, group_of, authorizer=authorizer)
 
-    @cached_property
-    def _operations(self) -> dict[str, Operation]:
-        """The operations by label. Reading the document takes a second, so not while importing."""
-        return documented(self._application)
-
     def labels(self, groups: Iterable[Group] = Group) -> list[str]:
         """The operations that some of the functions serve."""
         chosen = set(groups)
@@ -92,8 +83,9 @@ class Fuzzed:
         ]
 
     def named(self, label: str) -> Operation:
-        """An operation."""
-        return self._operations[label]
+        """An operation, whose requests these functions answer until others are asked for it."""
+        _answering.application = self._application
+        return _operations()[label]
 
     @contextmanager
     def over_aws(self, groups: Iterable[Group]) -> Iterator[None]:
@@ -103,6 +95,25 @@ class Fuzzed:
             for group in groups:
                 self.handlers[group] = build_resolver(backend, group)
             yield
+
+
+class _Answering:
+    """Hands requests on to the functions that were asked for an operation last."""
+
+    application: Application
+
+    def __call__(self, *request: Any) -> Any:
+        """Answer as a WSGI application."""
+        return self.application(*request)
+
+
+_answering = _Answering()
+
+
+@cache
+def _operations() -> dict[str, Operation]:
+    """The operations of this process. Reading the document takes a second, so not on import."""
+    return documented(_answering)
 
 
 def documented(application: object = None) -> dict[str, Operation]:
@@ -151,15 +162,44 @@ def suggested(operation: Operation, most: float, share: float = 1) -> list[Case[
         all of them takes seconds.
     """
     wanted = max(1, most * share * TIMES)
-    made = (
-        case
-        for case in operation.schema.iter_coverage_cases(
-            operation, generation_modes=list(GenerationMode), generation_config=GenerationConfig()
-        )
-        if case.method.upper() == operation.method.upper()
+    if share < 1:
+        return _spread([*islice(_made(operation), ceil(10 * wanted))], wanted)
+    return [_again(case) for case in _spread(_kept(operation), wanted)]
+
+
+_KEPT: Final[dict[int, list[Case[Any]]]] = {}
+
+
+def _kept(operation: Operation) -> list[Case[Any]]:
+    """Some of all requests that are suggested, made once in a process."""
+    if id(operation) not in _KEPT:
+        _KEPT[id(operation)] = _spread([*_made(operation)], KEPT)
+    return _KEPT[id(operation)]
+
+
+def _made(operation: Operation) -> Iterator[Case[Any]]:
+    made = operation.schema.iter_coverage_cases(
+        operation, generation_modes=list(GenerationMode), generation_config=GenerationConfig()
     )
-    cases = [*made] if share == 1 else [*islice(made, ceil(10 * wanted))]
+    return (case for case in made if case.method.upper() == operation.method.upper())
+
+
+def _spread(cases: list[Case[Any]], wanted: float) -> list[Case[Any]]:
+    """So many of them, evenly."""
     return cases[:: max(1, ceil(len(cases) / wanted))]
+
+
+def _again(case: Case[Any]) -> Case[Any]:
+    """The same request, for a test to change."""
+    made: Case[Any] = case.operation.Case(
+        path_parameters=dict(case.path_parameters or {}),
+        headers=dict(case.headers or {}),
+        cookies=dict(case.cookies or {}),
+        query=dict(case.query or {}),
+        body=case.body,
+        media_type=case.media_type,
+    )
+    return made
 
 
 def by_chance(operation: Operation, use: Use, most: int) -> None:

@@ -23,7 +23,7 @@ from ojs_aws.services.access.api_keys import Authentication, KeyIssuer
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.authorizer import build_authorizer
 from ojs_aws.transport.http.route import scopes_of
-from tests.functions.fuzzing import SOME_OR_SLOWLY_ALL, Fuzzed, checked, quiet, route_of, suggested
+from tests.functions.fuzzing import Fuzzed, checked, quiet, route_of, suggested
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ApiKeys
@@ -81,14 +81,11 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
-def test_sec_003_without_credentials_only_health_and_manifest_answer(
-    label: str, share: float
-) -> None:
+def test_sec_003_without_credentials_only_health_and_manifest_answer(label: str) -> None:
     """Whatever is sent: 401 as an OJS error; so it is with credentials that are none."""
     is_public = route_of(label).is_public
-    for case in suggested(fuzzed.named(label), most=4, share=share):
+    for case in suggested(fuzzed.named(label), most=4):
         for headers in ({}, {"Authorization": f"Bearer ojs_{'0' * 16}_{'x' * 43}"}):
             answer = checked(case, headers)
             if is_public:
@@ -99,13 +96,12 @@ def test_sec_003_without_credentials_only_health_and_manifest_answer(
             assert answer.headers["www-authenticate"]
 
 
-@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
-def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str, share: float) -> None:
+def test_sec_007_each_scope_does_what_it_is_for_and_nothing_else(label: str) -> None:
     """Whatever is sent: 403 as an OJS error outside the scope, an answer but no 5xx inside."""
     access = route_of(label).access
     needed = access.permission
-    for case in suggested(fuzzed.named(label), most=4, share=share):
+    for case in suggested(fuzzed.named(label), most=4):
         for scope, headers in SCOPED.items():
             answer = checked(case, headers)
             is_allowed = needed in GRANTS[scope] or needed in EVERYBODY
@@ -261,10 +257,9 @@ def said(case: Case[Any]) -> str:
     return json.dumps(parts, default=str, ensure_ascii=False)
 
 
-@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("label", fuzzed.labels())
 def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
-    label: str, foreign: Foreign, share: float
+    label: str, foreign: Foreign
 ) -> None:
     """SEC-006: neither by naming their own queue and foreign jobs, nor by naming the foreign one.
 
@@ -272,7 +267,7 @@ def test_sec_006_bound_keys_learn_and_change_nothing_of_others(
     afterwards everything of theirs is as it was.
     """
     before, chance = foreign.snapshot(), random.Random(label)
-    for case in suggested(fuzzed.named(label), most=3, share=share):
+    for case in suggested(fuzzed.named(label), most=3):
         for headers in BOUND.values():
             for queue in (OWN_QUEUE, FOREIGN_QUEUE):
                 request = aimed(case, foreign, queue, chance)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.transport.http.routes import Group
-from tests.functions.fuzzing import SOME_OR_SLOWLY_ALL, Fuzzed, by_chance, checked, quiet, suggested
+from tests.functions.fuzzing import Fuzzed, by_chance, checked, quiet, suggested
 
 fuzzed = Fuzzed()
 
 
-@SOME_OR_SLOWLY_ALL
+@pytest.mark.parametrize(
+    "share",
+    [pytest.param(0.2, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("label", fuzzed.labels([Group.PRODUCER]))
 def test_no_request_makes_the_server_fail(label: str, share: float) -> None:
     """Every answer has a status, headers and a body that the document names; none is a 5xx."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ojs_aws.transport.http.routes import Group
-from tests.functions.fuzzing import SOME_OR_SLOWLY_ALL, Fuzzed, checked, suggested
+from tests.functions.fuzzing import Fuzzed, checked, suggested
 
 pytestmark = pytest.mark.thorough
 
@@ -24,13 +24,12 @@ def _over_aws() -> Iterator[None]:
         yield
 
 
-@SOME_OR_SLOWLY_ALL
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("label", READING)
-def test_no_reading_request_makes_the_server_fail(label: str, engine: str, share: float) -> None:
+def test_no_reading_request_makes_the_server_fail(label: str, engine: str) -> None:
     """Every answer is as documented, also to a cursor that the server never gave out."""
     operation = ENGINES[engine].named(label)
-    cases = suggested(operation, most=8, share=share)
+    cases = suggested(operation, most=8)
     for case in cases:
         checked(case)
     if "cursor" not in {parameter.name for parameter in operation.query}:

@@ -96,14 +96,17 @@ class Caught:
     seconds: float
 
 
-def hunt(mutation: Mutation, seed: int, most_steps: int) -> Caught:
-    """Simulate with the breakage until a promise is broken."""
-    began, searching = time.monotonic(), Search(seed)
+def hunt(mutation: Mutation, seed: int, most_steps: int, first_run: int = 0) -> Caught:
+    """Simulate with the breakage until a promise is broken.
+
+    :param first_run: of the seed, where an earlier search has found something.
+    """
+    began, searching = time.monotonic(), Search(seed, runs=first_run)
     with applied(mutation):
         for _ in searching.go(most_steps):
             pass
     problem = searching.failed[0][1].problem if searching.failed else ""
-    return Caught(problem, searching.runs, searching.steps, time.monotonic() - began)
+    return Caught(problem, searching.runs - first_run, searching.steps, time.monotonic() - began)
 
 
 def whole(seed: int) -> str:
