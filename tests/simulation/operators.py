@@ -114,8 +114,9 @@ class Operators(Asking):
                 {"default_timeout": chance.choice((None, 20))},
             )
         )
-        if (lines := self.sim.profile.lines) > 1 and chance.random() < 0.5:
-            patch = {"ordering_shards": chance.choice((1, lines // 2, lines, lines))}
+        if (lines := self.sim.profile.lines) > 1 and chance.random() < 0.8:
+            shards = {"ordering_shards": chance.choice((1, lines // 2, lines, lines))}
+            patch = chance.choice((shards, {"concurrency": chance.choice((None, 1, 1, 2))}))
         self._change("settings", queue, lambda p, each: p.backend.queues.config.change(each, patch))
 
     def do_drain(self) -> None:
