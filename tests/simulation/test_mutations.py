@@ -18,7 +18,7 @@ LONGER = {
     "beat-shortens": 0,
     "given-all-the-same": 0,
     "occurrence-twice": 0,
-    "settled-late": 0,
+    "settled-late": 272,
     "invoked-twice": 7,
     "suspended-tried": 3,
     "head-backwards": 0,
