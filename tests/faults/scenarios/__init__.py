@@ -11,6 +11,7 @@ from tests.faults.scenarios.following import FOLLOWING
 from tests.faults.scenarios.operating import OPERATING
 from tests.faults.scenarios.pushing import PUSHING
 from tests.faults.scenarios.sequences import SEQUENCES
+from tests.faults.scenarios.tenants import TENANTS
 from tests.faults.scenarios.timing import TIMING
 from tests.faults.scenarios.workflows import WORKFLOWS
 from tests.faults.scenarios.working import WORKING
@@ -25,4 +26,5 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     *FOLLOWING,
     *SEQUENCES,
     *FAIRNESS,
+    *TENANTS,
 )

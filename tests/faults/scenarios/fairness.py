@@ -43,6 +43,24 @@ def waiting(world: World) -> None:
     world.clock.advance(s=5)
 
 
+def learning(world: World) -> None:
+    """Jobs of a queue that learns what starts cost have run, and nobody has counted them yet."""
+    config = {"fairness": {"cost": "run_time"}}
+    world.ask("PUT", "/queues/default/config", config)
+    world.flow()
+    for _ in range(2):
+        world.push(**A)
+    for job in world.fetch(count=2):
+        world.ack(job["id"])
+
+
+def flow(world: World) -> None:
+    """The stream's consumer, which learns; then a job that costs what was learnt."""
+    world.flow()
+    world.clock.advance(s=6)
+    world.push(**B)
+
+
 def fetches(world: World) -> None:
     """Fetch twice."""
     for worker in ("w1", "w2"):
@@ -58,6 +76,7 @@ FAIRNESS: Final = (
     scenario("begins", lambda world: world.pushes(**A)),
     scenario("goes-on", lambda world: world.pushes(**B), before=flooded),
     scenario("batch", lambda world: batch(world, envelopes(3, **A)), before=flooded),
+    scenario("learns", flow, before=learning),
     scenario("due", fetches, before=due),
     scenario("lapsed", fetches, before=lapsed),
     scenario("retried", fetches, before=waiting),
