@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
-from ojs_aws.domain.queues.tallies import Tally, TallyKind
+from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.workers.liveness import silence_ms
 from ojs_aws.services.workers.service import read_about, slots_of
@@ -75,6 +75,21 @@ def over_share(job: JobRecord, first_key: str, data: dict[str, JsonValue]) -> st
     data |= {"fairness_key": key, "starts_before": starts}
     whose = f"Its key '{key}' is" if key else "Jobs without a fairness key are"
     return f" {whose} over {'its' if key else 'their'} share: {starts} of them start first."
+
+
+def pace(before: int, started: int, minutes: int, data: dict[str, JsonValue]) -> str:
+    """Return when a job's turn comes if as many start as before; empty if more may be before it.
+
+    :param started: jobs of its queue that have started in these minutes.
+    :param data: says whether the number before it is exact; gets the time.
+    """
+    if not started:
+        return f" None has started in the last {minutes} minutes."
+    if not data["is_exact"]:
+        return ""
+    wait_ms = before * minutes * MINUTE_MS // started
+    data["wait_ms"] = wait_ms
+    return f" At the pace of the last minutes its turn comes in about {span_text(wait_ms)}."
 
 
 def unserved(

@@ -26,6 +26,7 @@ from ojs_aws.services.jobs.next_in_line import (
     lately_limited,
     next_in_line,
     over_share,
+    pace,
     unserved,
 )
 from ojs_aws.services.limits.check import LimitCheck
@@ -198,19 +199,17 @@ class Why:
     def _in_line(self, job: JobRecord, recent: Tally, *, is_blocked: bool) -> list[Reason]:
         """Say how many jobs are before it, and how fast the line moves.
 
-        Each line of a wide queue that is fair has a virtual time of its own: then only its own
-        line counts, which moves as fast as the others.
+        Each line of a fair wide queue has a virtual time of its own: then its own line counts.
 
         :param is_blocked: something else holds the job back, so that the pace says nothing.
         """
-        lines = self.lines.get(job.queue, 1) if job.fairness is not None else 1
-        own_line = (job.shard,) if lines > 1 else ()
+        is_fair = job.fairness is not None
+        lines, own_line = (self.lines.get(job.queue, 1), (job.shard,)) if is_fair else (1, ())
         rows = self.store.head(job.queue, MAX_COUNTED + 1 + MARKS, *own_line).jobs
         before = sum(row.sort_key < job.ready_key for row in rows)
         if not before:
             return []
-        is_exact = before <= MAX_COUNTED
-        before = min(before, MAX_COUNTED)
+        is_exact, before = before <= MAX_COUNTED, min(before, MAX_COUNTED)
         started = recent.counts[TallyKind.STARTED]
         data: dict[str, JsonValue] = {
             "before": before,
@@ -222,16 +221,8 @@ class Why:
         text = f"{more}{before} job{'s are' if before > 1 else ' is'} before it in its {where}."
         if job.fairness is not None:
             text += over_share(job, rows[0].sort_key, data)
-        if is_blocked:
-            return [Reason(ReasonCode.IN_LINE, text, data=data)]
-        if started and is_exact:
-            wait_ms = before * lines * RECENT_MINUTES * MINUTE_MS // started
-            data["wait_ms"] = wait_ms
-            text += (
-                f" At the pace of the last minutes its turn comes in about {span_text(wait_ms)}."
-            )
-        elif not started:
-            text += f" None has started in the last {RECENT_MINUTES} minutes."
+        if not is_blocked:
+            text += pace(before * lines, started, RECENT_MINUTES, data)
         return [Reason(ReasonCode.IN_LINE, text, data=data)]
 
     def _unsent(self, job: JobRecord, now: Instant) -> list[Reason]:

@@ -78,7 +78,7 @@ class LineFindings:
             message=f"The queue '{name}' has {_counted(lines)}, and {per_s:,.0f} of its jobs a "
             f"second began in the last {span_text(_recent_ms(totals))}. A line takes {LINE_PER_S} "
             f"jobs a second, or {LINE_PER_S // 2} that are scheduled.",
-            hint=self._how(name, config, advised),
+            hint=self._how(name, advised),
             data={
                 "queue": name,
                 "lines": lines,
@@ -87,10 +87,8 @@ class LineFindings:
             },
         )
 
-    def _how(self, name: str, config: QueueConfig, advised: int) -> str:
+    def _how(self, name: str, advised: int) -> str:
         """Return how a queue gets so many lines."""
-        if config.fair_by is not None:
-            return "A fair queue has one line: spread its jobs over more queues."
         change = f"ojs-aws queues configure {name} ordering_shards={advised}"
         if advised <= self.declared.get(name, 1):
             return f"Spread new jobs over {advised} lines: {change}"

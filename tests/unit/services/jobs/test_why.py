@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import NotFoundError
@@ -23,6 +24,7 @@ from ojs_aws.services.jobs import why
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.next_in_line import lately_limited, next_in_line
 from ojs_aws.services.jobs.why import Diagnosis, Why
+from tests.job_steps import pushed
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes
 from tests.unit.services.queues.test_service_trigger_faults import refuse
@@ -202,6 +204,22 @@ def test_a_job_in_line_knows_its_place_and_the_pace(world: World) -> None:
     assert reason.data["started_per_minute"] == 1.0
     assert reason.data["wait_ms"] == 120_000
     assert "turn comes in about 2 min" in reason.message
+
+
+def test_a_fair_job_of_a_wide_queue_waits_for_its_own_line() -> None:
+    """As many start in each line, so its turn comes as many times later."""
+    world = World(settings=Settings(queues=("mail",), wide_queues=(("mail", 2),)))
+    world.backend.queues.config.change("mail", {"ordering_shards": 2})
+    jobs = [pushed(world.backend, queue="mail", fairness={"key": "a"}) for _ in range(12)]
+    (done,) = world.backend.jobs.fetch(FetchRequest(("mail",), worker_id="w"))
+    world.backend.jobs.ack(done.id, "w", None)
+    wait(world, 60)
+    last = max((job for job in jobs if job.id != done.id), key=lambda job: job.order)
+    others = [job for job in jobs if job.shard == last.shard and job.id != done.id]
+    reason = asked(world, last.id).reasons[0]
+    before = len(others) - 1
+    assert "before it in its line, one of 2 of the queue. Its key 'a' is" in reason.message
+    assert (reason.data["before"], reason.data["wait_ms"]) == (before, before * 2 * 5 * 60_000)
 
 
 def test_a_higher_priority_goes_before_it(world: World) -> None:

@@ -92,13 +92,6 @@ def test_as_many_lines_as_are_declared_need_no_deployment() -> None:
     assert office.found()[0].hint.startswith("Spread new jobs over 2 lines: ")
 
 
-def test_a_fair_queue_gets_no_more_lines() -> None:
-    office = Office(slow=4)
-    office.world.backend.queues.config.change("mail", {"fairness": {}})
-    office.begins_all_the_time(430)
-    assert office.found()[0].hint == "A fair queue has one line: spread its jobs over more queues."
-
-
 @pytest.mark.parametrize(
     ("per_s", "counts", "advised"),
     [
