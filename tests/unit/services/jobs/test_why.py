@@ -209,7 +209,9 @@ def test_a_job_in_line_knows_its_place_and_the_pace(world: World) -> None:
 def test_a_fair_job_of_a_wide_queue_waits_for_its_own_line() -> None:
     """As many start in each line, so its turn comes as many times later."""
     world = World(settings=Settings(queues=("mail",), wide_queues=(("mail", 2),)))
+    count_changes(world)
     world.backend.queues.config.change("mail", {"ordering_shards": 2})
+    beat(world, about='{"queues":["mail"]}')
     jobs = [pushed(world.backend, queue="mail", fairness={"key": "a"}) for _ in range(12)]
     (done,) = world.backend.jobs.fetch(FetchRequest(("mail",), worker_id="w"))
     world.backend.jobs.ack(done.id, "w", None)
