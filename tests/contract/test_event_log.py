@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -321,49 +322,57 @@ def test_writers_around_the_expiry_of_the_last_chunk_lose_nothing(aws: EmbeddedA
     assert all_of(reader, EventQuery(cursor=cursor)) == [event(2), event(3)]
 
 
-def test_a_writer_that_goes_on_stops_one_that_begins_a_new_row(aws: EmbeddedAws) -> None:
+def overtaken(aws: EmbeddedAws, call: str, number: int, first: Callable[[], None]) -> EventLog:
+    """A log whose consumer is overtaken: somebody does something when a call was answered."""
+    client, calls = aws.clients.dynamodb, itertools.count(1)
+    real = getattr(client, call)
+
+    def slow(**request: Any) -> Any:
+        answer = real(**request)
+        if next(calls) == number:
+            first()
+        return answer
+
+    return replace(log_of(aws), client=instead(client, **{call: slow}))
+
+
+READS = pytest.mark.parametrize(("call", "number"), [("get_item", 1), ("query", 2)])
+"""What who begins a row reads first: the note of where the log begins, then its end."""
+
+
+@READS
+def test_a_writer_that_goes_on_stops_one_that_begins_a_new_row(
+    aws: EmbeddedAws, call: str, number: int
+) -> None:
     """Whoever comes second looks for the end again."""
     log_of(aws).append([event(1)], NOW)
     edge = NOW + RETENTION_S * 1000 - HOUR
-    client = aws.clients.dynamodb
     cursor = log_of(aws).read(EventQuery()).cursor
-    get = client.get_item
-    others = [log_of(aws)]
-
-    def overtaken(**request: Any) -> Any:
-        answer = get(**request)
-        while others:
-            others.pop().append([event(2)], Instant(edge - 1))
-        return answer
-
-    slow = replace(log_of(aws), client=instead(client, get_item=overtaken))
+    other = log_of(aws)
+    slow = overtaken(aws, call, number, lambda: other.append([event(2)], Instant(edge - 1)))
     slow.append([event(3)], Instant(edge))
     assert all_of(log_of(aws), EventQuery(cursor=cursor)) == [event(2), event(3)]
     assert [int(item["sk"]["S"]) - NOW for item in _chunks(aws)] == [0, 1, 2]
 
 
+@READS
 @pytest.mark.parametrize("is_new", [True, False])
-def test_of_two_that_begin_a_row_one_begins_it(aws: EmbeddedAws, *, is_new: bool) -> None:
+def test_of_two_that_begin_a_row_one_begins_it(
+    aws: EmbeddedAws, call: str, number: int, *, is_new: bool
+) -> None:
     """The clock of the second is behind: a reader that has seen the first one's misses nothing."""
     if not is_new:  # all that was appended has expired, and DynamoDB has removed it
         log_of(aws).append([event(1)], NOW)
         _remove(aws, _chunks(aws)[0]["sk"]["S"])
     later = Instant(NOW + 40 * DAY)
-    client = aws.clients.dynamodb
-    get = client.get_item
     cursors: list[str] = []
 
-    def overtaken(**request: Any) -> Any:
-        answer = get(**request)
-        if not cursors:
-            cursors.append("")
-            log_of(aws).append([event(2)], Instant(later + HOUR))
-            cursors.append(log_of(aws).read(EventQuery()).cursor)
-        return answer
+    def begin() -> None:
+        log_of(aws).append([event(2)], Instant(later + HOUR))
+        cursors.append(log_of(aws).read(EventQuery()).cursor)
 
-    slow = replace(log_of(aws), client=instead(client, get_item=overtaken))
-    slow.append([event(3)], later)
-    assert all_of(log_of(aws), EventQuery(cursor=cursors[1])) == [event(3)]
+    overtaken(aws, call, number, begin).append([event(3)], later)
+    assert all_of(log_of(aws), EventQuery(cursor=cursors[0])) == [event(3)]
 
 
 @pytest.mark.parametrize("before", range(1, 5))

@@ -38,6 +38,9 @@ def test_a_stopped_sequence_goes_on_with_its_job(tab: Tab, api: httpx.Client) ->
     """Which runs in its place; the finding leads to the list."""
     first, _ = stop(api, "order-3")
     page = tab.open("", "Overview")
+    page.locator(".findings").wait_for()
+    if (more := page.locator(".more-button")).count():
+        more.click()
     page.get_by_role("link", name="See the sequences").click()
     row = page.get_by_role("row").filter(has_text="order-3")
     row.get_by_role("button", name="Retry").click()

@@ -181,8 +181,16 @@ def test_a_deployment_ends_where_the_partition_of_its_event_log_is_full(writes: 
     small, large = (log_rate(writes, chunk) for chunk in (None, LARGE_CHUNK))
     assert 4_000 < large < small < 9_000
     assert log_units(small * 0.95, writes, 15) < 1_000 < log_units(small * 1.05, writes, 15)
-    assert f"{float(f'{small:.2g}'):,.0f} jobs a second" in SENTENCES
-    assert f"or {float(f'{large:.2g}'):,.0f} with large chunks" in SENTENCES
+    rows = {"without wide queues | 15": small, "the same, with long names | 30": large}
+    for row, rate in rows.items():
+        assert f"| {row} | {float(f'{rate:.2g}'):,.0f} |" in SENTENCES
+
+
+def test_a_deployment_with_wide_queues_takes_ten_thousand_jobs_a_second() -> None:
+    """Its event log is packed by columns."""
+    rate = log_rate(observe(100, lines=2))
+    assert rate >= 10_000
+    assert f"| with wide queues | 10 | {float(f'{rate:.2g}'):,.0f} |" in SENTENCES
 
 
 def test_refused_puts_cost_what_the_page_says(writes: Writes) -> None:

@@ -46,10 +46,10 @@ def test_a_key_that_comes_behind_a_flood_starts_within_a_turn_of_the_lines(
     """Its job is the first of its line, and the rotation reaches each line."""
     office.push_of("flood", 20 * LINES)
     office.started(10)
-    for _ in range(4):
-        office.push_of("late")
+    for number in range(4):
+        office.push_of(f"late-{number}")
         office.clock.advance(ms=300)
-        assert "late" in office.started(LINES + 1)
+        assert f"late-{number}" in office.started(LINES + 1)
 
 
 def test_weights_give_shares(office: FairOffice) -> None:

@@ -193,7 +193,7 @@ class LimitAdmin:
 
     def _copy_mark(self, scope: LimitScope | None) -> None:
         """Let each line of a wide queue say that the queue has a limit, or has none any more."""
-        if scope is not None and scope.queue and not scope.type:
+        if scope is not None and not scope.type:
             self.queues.copy_marks(scope.queue)
 
     def wake(self, bucket: Bucket, scope: LimitScope | None) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, JobRecord
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.services.stored_jobs.messages import JobMessages
 from tests.job_steps import active
 from tests.simulation.world import World
 
@@ -31,6 +34,32 @@ def test_the_message_is_deleted_here_unless_somebody_else_does_it(
     ack = replace(world.backend.jobs.ack, leaves_messages=leaves)
     ack(job.id, "w", None, has_message=has_message)
     assert ("delete" in world.faults.calls[before:]) is is_deleted
+
+
+@pytest.mark.parametrize(
+    ("queue", "has_message", "wakes_next", "wakes"),
+    [
+        ("default", True, False, False),
+        ("default", True, True, True),
+        ("default", False, True, True),
+        ("mail", True, False, True),
+        ("mail", False, False, False),
+    ],
+)
+def test_who_waits_for_the_jobs_place_is_woken_where_nobody_else_does_it(
+    monkeypatch: pytest.MonkeyPatch, queue: str, has_message: bool, wakes_next: bool, wakes: bool
+) -> None:
+    """By ACK and FAIL: for a report by token, and in wide queues, of which no one polls all lines."""
+    world = World(settings=Settings(queues=("default", "mail"), wide_queues=(("mail", 2),)))
+    woken: list[str] = []
+    monkeypatch.setattr(JobMessages, "pass_on", lambda _self, job, _now: woken.append(job.id))
+    jobs = world.backend.jobs
+    error = {"type": RawJson('"Broken"'), "message": RawJson('"no"')}
+    for end in (partial(jobs.ack, result=None), partial(jobs.fail, error=error)):
+        job = active(world.backend, queue=queue)
+        woken.clear()
+        end(job.id, "w", has_message=has_message, wakes_next=wakes_next)
+        assert woken == ([job.id] if wakes else [])
 
 
 def test_a_job_that_keeps_no_result_never_ends_before_it_began(world: World) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from ojs_aws.domain.conflicts import StaleSettingsError
-from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.errors import BackendError, JsonValue
+from ojs_aws.domain.fair_costs import Runs, run_times_text
 from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.services.queues.push_settings import FAIR_TRIES, PushSettingsCache
 from ojs_aws.testing.deployment import FakeClock
@@ -63,6 +64,17 @@ def test_a_queue_is_made_fair_once(cache: PushSettingsCache, stored: Stored) -> 
     own = stored.found["q"]
     assert (own.members, own.revision, stored.saves) == ({"fairness": {}}, 1, 1)
     assert own.updated_at == FakeClock().now()
+
+
+def test_costs_are_those_of_a_queue_that_learns_them(
+    cache: PushSettingsCache, stored: Stored
+) -> None:
+    """What it learnt before it was told not to does not count."""
+    times = run_times_text({"a": Runs(40, 4_000), "b": Runs(40, 40)})
+    for at, (mode, learns) in enumerate((({"cost": "run_time"}, True), ({}, False))):
+        members: dict[str, JsonValue] = {"fairness": mode}
+        stored.found[f"q{at}"] = QueueSettings(queue=f"q{at}", members=members, run_times=times)
+        assert bool(cache.of(f"q{at}").costs) is learns
 
 
 def test_what_was_set_before_stays(cache: PushSettingsCache, stored: Stored) -> None:
