@@ -13,7 +13,7 @@ from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Document, JobRecord
 from ojs_aws.domain.jobs.held_job import Holder
-from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.stored_jobs.messages import JobMessages
 from tests.job_steps import active
 from tests.simulation.world import World
@@ -49,12 +49,12 @@ def test_the_message_is_deleted_here_unless_somebody_else_does_it(
 def test_who_waits_for_the_jobs_place_is_woken_where_nobody_else_does_it(
     monkeypatch: pytest.MonkeyPatch, queue: str, has_message: bool, wakes_next: bool, wakes: bool
 ) -> None:
-    """By ACK and FAIL: for a report by token, and in wide queues, of which no one polls all lines."""
+    """By ACK and FAIL: for a report by token, and in wide queues, whose lines nobody polls."""
     world = World(settings=Settings(queues=("default", "mail"), wide_queues=(("mail", 2),)))
     woken: list[str] = []
     monkeypatch.setattr(JobMessages, "pass_on", lambda _self, job, _now: woken.append(job.id))
     jobs = world.backend.jobs
-    error = {"type": RawJson('"Broken"'), "message": RawJson('"no"')}
+    error = parse_object('{"type": "Broken", "message": "no"}')
     for end in (partial(jobs.ack, result=None), partial(jobs.fail, error=error)):
         job = active(world.backend, queue=queue)
         woken.clear()

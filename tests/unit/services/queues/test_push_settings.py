@@ -71,7 +71,8 @@ def test_costs_are_those_of_a_queue_that_learns_them(
 ) -> None:
     """What it learnt before it was told not to does not count."""
     times = run_times_text({"a": Runs(40, 4_000), "b": Runs(40, 40)})
-    for at, (mode, learns) in enumerate((({"cost": "run_time"}, True), ({}, False))):
+    modes: list[dict[str, JsonValue]] = [{"cost": "run_time"}, {}]
+    for at, (mode, learns) in enumerate(zip(modes, (True, False), strict=True)):
         members: dict[str, JsonValue] = {"fairness": mode}
         stored.found[f"q{at}"] = QueueSettings(queue=f"q{at}", members=members, run_times=times)
         assert bool(cache.of(f"q{at}").costs) is learns
