@@ -282,7 +282,7 @@ def test_an_overview_costs_the_same_for_any_number_of_queues(
         assert body["has_more"] is False
 
 
-def test_findings_read_the_settings_of_queues_that_are_too_busy_for_one_line(
+def test_findings_read_the_settings_of_queues_that_are_too_busy(
     aws: EmbeddedAws, backend: Backend, clock: FakeClock
 ) -> None:
     """One batch read for all of them; advice about too many lines is read where there are some."""

@@ -63,7 +63,7 @@ def test_a_line_ends_where_the_page_about_capacity_says(
 
 
 @given(load=RATES, lines=LINES, change=CHANGES)
-def test_advice_that_is_followed_stays_right_while_the_load_changes_by_a_third(
+def test_advice_that_is_followed_stays_right_while_the_load_changes(
     load: float, lines: int, change: float
 ) -> None:
     """Up by a third, or down by half: neither of both is advised again."""

@@ -127,7 +127,7 @@ def test_7_1_the_job_of_each_row_goes_on_as_it_says(
     assert (FindingCode.BINDING_SUSPENDED in codes) is row.suspends
 
 
-def test_8_1_2_and_10_1_5_each_retry_waits_twice_as_long_and_has_an_id_of_its_own(
+def test_8_1_2_and_10_1_5_each_retry_waits_longer_and_has_an_id_of_its_own(
     bound: Bound, endpoint: Endpoint
 ) -> None:
     """As the job's policy says; the endpoint tells its retries apart."""
