@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws.adapters.dynamodb.fairness import FairKeys
-from ojs_aws.domain.fair_costs import NO_RUNS, Runs, added, costs_of
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import virtual_start
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.domain.queues.fair_costs import NO_RUNS, Runs, added, costs_of
 from ojs_aws.domain.queues.lines import read_line, shard_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import create_table

@@ -75,8 +75,8 @@ class QueueSettings:
     :ivar members: as ``domain.queues.config`` keeps them, the queue's limit not among them.
     :ivar revision: writes so far; 0 where nothing was ever set.
     :ivar by: who wrote the last one; empty where nobody knows.
-    :ivar run_times: how long its jobs ran, as ``domain.fair_costs`` writes it; empty where nobody
-        wants to know, or nothing is known.
+    :ivar run_times: how long its jobs ran, as ``domain.queues.fair_costs`` writes it; empty
+        where nobody wants to know, or nothing is known.
     """
 
     queue: str

@@ -162,7 +162,7 @@ class JobBuilder:
         weight = self.tenants().of(tenant).fairness_weight if is_weighed else None
         share = share_of(job, own, by, tenant, weight)
         if settings.costs is not None:
-            from ojs_aws.domain.fair_costs import UNKNOWN_COST
+            from ojs_aws.domain.queues.fair_costs import UNKNOWN_COST
 
             share = replace(share, cost=settings.costs.get(envelope.type, UNKNOWN_COST))
         return replace(envelope, fairness=share)

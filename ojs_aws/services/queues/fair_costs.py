@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.fair_costs import NO_RUNS, Runs, added, read_run_times, run_times_text
+from ojs_aws.domain.queues.fair_costs import NO_RUNS, Runs, added, read_run_times, run_times_text
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.counters import Changed

@@ -184,9 +184,19 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
                 self.store().save(before, after)
             except StaleSettingsError:
                 continue
-            self.copy_marks(queue)
+            self._tell_lines(queue)
             return
         _logger.warning("Could not make queue %s fair: others change its settings", queue)
+
+    def _tell_lines(self, queue: str) -> None:
+        """Let each line of a wide queue say that it is fair; the sweep does where this fails.
+
+        Until then due jobs of a line stand behind those that have places.
+        """
+        try:
+            self.copy_marks(queue)
+        except OjsError:
+            _logger.warning("Could not tell the lines of %s that it is fair", queue, exc_info=True)
 
     def _adopt(self, queue: str, default: QueueSettings, now: Instant) -> None:
         """Write a new queue's limit into its ready list, where FETCH reads it; into each line."""
@@ -214,7 +224,7 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
 
 def _costs(own: QueueSettings) -> Mapping[str, float]:
     """Return what starts cost by the run times that were learnt."""
-    from ojs_aws.domain.fair_costs import costs_of, read_run_times  # few queues learn them
+    from ojs_aws.domain.queues.fair_costs import costs_of, read_run_times  # few queues learn them
 
     return costs_of(read_run_times(own.run_times))
 

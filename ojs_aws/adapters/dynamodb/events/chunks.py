@@ -45,6 +45,7 @@ SUBJECT: Final = "\x01"
 BEST: Final = 9
 """The level of zlib for chunks of columns: their bytes decide how much a deployment handles."""
 TAIL_BYTES: Final = 10
+"""Bytes of an id behind its time."""
 _ID: Final = re.compile(
     r"evt_([0-9a-f]{8})-([0-9a-f]{4})-(7[0-9a-f]{3})-([0-9a-f]{4})-([0-9a-f]{12})"
 )
@@ -129,7 +130,7 @@ def _packed_ids(events: Sequence[Event]) -> str:
 
 
 def _ids(packed_ids: str, times: Sequence[int]) -> list[str]:
-    """Return the ids of events."""
+    """Return the ids of events, from what :func:`_packed_ids` returned."""
     tails = base64.b64decode(packed_ids).hex()
     length = 2 * TAIL_BYTES
     found = []

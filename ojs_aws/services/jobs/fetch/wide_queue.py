@@ -1,9 +1,9 @@
 """Looks at some lines of a wide queue for a FETCH: those of its messages, and one in rotation.
 
 A message is a permission to run one job of its line. So what holds for the messages and the list of
-a queue with one line holds for each line of a wide one; those of ended jobs may wake jobs of
-other lines (``wakes``). The line in rotation is there for jobs that
-are more urgent, and for those whose message was lost: they are claimed without a message.
+a queue with one line holds for each line of a wide one; those of ended jobs may wake jobs of other
+lines (``wakes``). The line in rotation is there for jobs that are more urgent, and for those whose
+message was lost: they are claimed without a message.
 """
 
 from __future__ import annotations

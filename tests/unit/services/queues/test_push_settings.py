@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import BackendError, JsonValue
-from ojs_aws.domain.fair_costs import Runs, run_times_text
+from ojs_aws.domain.queues.fair_costs import Runs, run_times_text
 from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.services.queues.push_settings import FAIR_TRIES, PushSettingsCache
 from ojs_aws.testing.deployment import FakeClock
@@ -69,13 +69,27 @@ def test_a_queue_is_made_fair_once(cache: PushSettingsCache, stored: Stored) -> 
 def test_costs_are_those_of_a_queue_that_learns_them(
     cache: PushSettingsCache, stored: Stored
 ) -> None:
-    """What it learnt before it was told not to does not count."""
+    """Run times that a queue learnt before do not count once it has stopped learning."""
     times = run_times_text({"a": Runs(40, 4_000), "b": Runs(40, 40)})
     modes: list[dict[str, JsonValue]] = [{"cost": "run_time"}, {}]
     for at, (mode, learns) in enumerate(zip(modes, (True, False), strict=True)):
         members: dict[str, JsonValue] = {"fairness": mode}
         stored.found[f"q{at}"] = QueueSettings(queue=f"q{at}", members=members, run_times=times)
         assert bool(cache.of(f"q{at}").costs) is learns
+
+
+def test_a_queue_is_fair_even_if_its_lines_cannot_be_told(stored: Stored) -> None:
+    """The jobs are stored: the sweep tells the lines."""
+    told: list[str] = []
+
+    def fails(queue: str) -> None:
+        told.append(queue)
+        raise BackendError("throttled")
+
+    store = cast("QueueSettingsStore", stored)
+    cache = PushSettingsCache(FakeClock(), 5_000, lambda: store, fails)
+    cache.make_fair("q")
+    assert (told, cache.of("q").config.fair_by) == (["q"], "")
 
 
 def test_what_was_set_before_stays(cache: PushSettingsCache, stored: Stored) -> None:

@@ -108,7 +108,7 @@ def delivered(bound: Bound, **given: Any) -> JobRecord:
 def test_7_1_the_job_of_each_row_goes_on_as_it_says(
     bound: Bound, endpoint: Endpoint, row: Row
 ) -> None:
-    """An endpoint that is wrong does not cost the job an attempt; people are told of it."""
+    """An endpoint that is wrong does not cost the job an attempt, and a finding says so."""
     if row.is_warm:
         assert delivered(bound).state is JobState.COMPLETED
     if not row.is_there:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_aws.domain.fair_costs import (
+from ojs_aws.domain.queues.fair_costs import (
     DOUBTS,
     LEAST_COST,
     LEAST_RUNS,
