@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.jobs.arguments import Priority as Priority
     from ojs_aws.middleware.context import JobContext as JobContext
     from ojs_aws.middleware.context import current_job as current_job
-    from ojs_aws.middleware.sync_context import SyncJobContext as SyncJobContext
+    from ojs_aws.middleware.synchronous import SyncJobContext as SyncJobContext
     from ojs_aws.typed_jobs.calls import Call as Call
     from ojs_aws.typed_jobs.calls import enqueue_many as enqueue_many
     from ojs_aws.typed_jobs.calls import enqueue_many_sync as enqueue_many_sync

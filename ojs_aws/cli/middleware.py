@@ -16,9 +16,9 @@ from ojs_aws.middleware import extensions
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.extensions import Extensions
-from ojs_aws.middleware.hooks.registry import Hooks
-from ojs_aws.middleware.interfaces import check
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.members import Members
+from ojs_aws.middleware.protocols import check
 
 _TITLES: Final[Mapping[str, str]] = {
     "enqueue": "Enqueue middleware, the first one called first",

@@ -34,7 +34,7 @@ from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.members import given_or_made
 
 if TYPE_CHECKING:

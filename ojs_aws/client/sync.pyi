@@ -62,7 +62,7 @@ from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.schemas.schema import SchemaVersion
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.services.backend import Backend
 from typing import Self
 from typing import Unpack

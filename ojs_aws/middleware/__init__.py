@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.logging import (
         RetryLoggingMiddleware as RetryLoggingMiddleware,
     )
-    from ojs_aws.middleware.builtin.metrics import MetricSink as MetricSink
-    from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware as MetricsMiddleware
-    from ojs_aws.middleware.builtin.metrics.sinks import EmfSink as EmfSink
-    from ojs_aws.middleware.builtin.metrics.sinks import OpenTelemetrySink as OpenTelemetrySink
+    from ojs_aws.middleware.builtin.metric_sinks import EmfSink as EmfSink
+    from ojs_aws.middleware.builtin.metric_sinks import MetricSink as MetricSink
+    from ojs_aws.middleware.builtin.metric_sinks import OpenTelemetrySink as OpenTelemetrySink
+    from ojs_aws.middleware.builtin.metrics import MetricsMiddleware as MetricsMiddleware
     from ojs_aws.middleware.builtin.propagation import LOCALE as LOCALE
     from ojs_aws.middleware.builtin.propagation import TIMEZONE as TIMEZONE
     from ojs_aws.middleware.builtin.propagation import (
@@ -82,21 +82,21 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.chain.run import Timings as Timings
     from ojs_aws.middleware.context import JobContext as JobContext
     from ojs_aws.middleware.extensions import Extensions as Extensions
-    from ojs_aws.middleware.hooks.registry import Hooks as Hooks
-    from ojs_aws.middleware.hooks.values import HookEvent as HookEvent
-    from ojs_aws.middleware.hooks.values import Metric as Metric
-    from ojs_aws.middleware.hooks.values import Periodic as Periodic
-    from ojs_aws.middleware.hooks.values import WorkOutcome as WorkOutcome
-    from ojs_aws.middleware.hooks.values import hook as hook
-    from ojs_aws.middleware.interfaces import Checked as Checked
-    from ojs_aws.middleware.interfaces import HookDefaults as HookDefaults
-    from ojs_aws.middleware.interfaces import MiddlewareDefaults as MiddlewareDefaults
-    from ojs_aws.middleware.interfaces import check as check
+    from ojs_aws.middleware.hook_values import HookEvent as HookEvent
+    from ojs_aws.middleware.hook_values import Metric as Metric
+    from ojs_aws.middleware.hook_values import Periodic as Periodic
+    from ojs_aws.middleware.hook_values import WorkOutcome as WorkOutcome
+    from ojs_aws.middleware.hook_values import hook as hook
+    from ojs_aws.middleware.hooks import Hooks as Hooks
     from ojs_aws.middleware.protocols import BatchMiddleware as BatchMiddleware
+    from ojs_aws.middleware.protocols import Checked as Checked
     from ojs_aws.middleware.protocols import EnqueueMiddleware as EnqueueMiddleware
     from ojs_aws.middleware.protocols import EnqueueSide as EnqueueSide
     from ojs_aws.middleware.protocols import ExecutionMiddleware as ExecutionMiddleware
     from ojs_aws.middleware.protocols import ExecutionSide as ExecutionSide
+    from ojs_aws.middleware.protocols import HookDefaults as HookDefaults
+    from ojs_aws.middleware.protocols import MiddlewareDefaults as MiddlewareDefaults
+    from ojs_aws.middleware.protocols import check as check
     from ojs_aws.middleware.results import AmbiguousMiddlewareError as AmbiguousMiddlewareError
     from ojs_aws.middleware.results import BatchRejectedError as BatchRejectedError
     from ojs_aws.middleware.results import ChainFrozenError as ChainFrozenError

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 from ojs_aws.config import SettingsError
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.hooks.registry import Hooks
-from ojs_aws.middleware.interfaces import HOOKS, check
+from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.protocols import HOOKS, check
 from ojs_aws.middleware.results import InvalidMiddlewareError
 
 

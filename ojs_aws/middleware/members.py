@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self, TypeVar
 
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.middleware.interfaces import (
+from ojs_aws.middleware.protocols import (
     Call,
     HookDefaults,
     Interface,

@@ -26,10 +26,10 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.chain.run import Chain
-from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
-from ojs_aws.middleware.interfaces import ENQUEUE, EXECUTE, Interface
 from ojs_aws.middleware.members import Member
+from ojs_aws.middleware.protocols import ENQUEUE, EXECUTE, Interface
+from ojs_aws.middleware.synchronous import in_thread
 from ojs_aws.testing.chain_trace import ChainTrace, EnqueueTrace, ExecutionTrace, LayerRecord
 from ojs_aws.typed_jobs.calls import JobCall
 from ojs_aws.typed_jobs.senders import TypedJob

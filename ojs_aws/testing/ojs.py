@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.events import Event
     from ojs_aws.middleware.chain.enqueue import EnqueueChain
-    from ojs_aws.middleware.hooks.registry import Hooks
+    from ojs_aws.middleware.hooks import Hooks
     from ojs_aws.typed_jobs.jobs import Jobs
     from ojs_aws.worker.base import BaseWorker
 

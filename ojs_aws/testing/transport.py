@@ -16,7 +16,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState, Reservation, is_blocked
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.middleware.chain.threads import in_thread
+from ojs_aws.middleware.synchronous import in_thread
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 
 if TYPE_CHECKING:

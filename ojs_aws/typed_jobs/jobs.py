@@ -23,7 +23,7 @@ from typing import (
 from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.middleware.synchronous import SyncJobContext
 from ojs_aws.typed_jobs.clients import (
     FROM_ENVIRONMENT,
     Clients,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.middleware.synchronous import SyncJobContext
 
 NO_DEFAULT: Final = inspect.Parameter.empty
 UNKNOWN: Final = object()

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.jobs.versions import ANY
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.members import given_or_made
 from ojs_aws.topology import DEFAULT_QUEUE, SECRETS, SIGNING_SECRET
 from ojs_aws.typed_jobs.declarations import JobDeclaration

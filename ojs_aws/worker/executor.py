@@ -13,10 +13,10 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
-from ojs_aws.middleware.hooks.registry import Hooks
-from ojs_aws.middleware.hooks.values import WorkOutcome
+from ojs_aws.middleware.hook_values import WorkOutcome
+from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.middleware.synchronous import in_thread
 from ojs_aws.worker.failure import HANDLER, JobError, SnoozeError, failure_of, given_back
 from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 

@@ -16,7 +16,7 @@ from ojs_aws.client.timer import SystemTimer, Timer
 from ojs_aws.config import Settings
 from ojs_aws.environment import raise_level
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.function_tracing import function_tracing

@@ -16,7 +16,7 @@ from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.typed_jobs.resources import all_open
 from ojs_aws.worker.base import NO_HANDLERS, BaseWorker

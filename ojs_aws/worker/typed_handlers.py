@@ -10,7 +10,7 @@ from typing import Any, Final
 from ojs_aws.domain.envelope import uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import JobTimeoutError
-from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.middleware.synchronous import SyncJobContext
 from ojs_aws.typed_jobs.arguments import UnexpectedArgumentsError
 from ojs_aws.typed_jobs.declarations import RESULT, JobDeclaration
 from ojs_aws.typed_jobs.values import WrongValueError

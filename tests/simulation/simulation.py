@@ -209,7 +209,7 @@ class Simulation:
     def __enter__(self) -> Self:
         """Keep everything in this process's threads, and silent."""
         self._patches.enter_context(
-            mock.patch("ojs_aws.middleware.sync_context.run_in_loop", _run_here)
+            mock.patch("ojs_aws.middleware.synchronous.run_in_loop", _run_here)
         )
         self._patches.enter_context(
             mock.patch("ojs_aws.services.jobs.new_jobs.MAX_TRANSACTION", self.profile.transaction)

@@ -13,7 +13,7 @@ from celery.app.trace import build_tracer
 
 from ojs_aws.contrib.celery.app import ERROR, TRACEBACK, BridgedCelery
 from ojs_aws.contrib.celery.calls import TaskCall, call_of, job_type_of, native, queue_name
-from ojs_aws.middleware.sync_context import SyncJobContext
+from ojs_aws.middleware.synchronous import SyncJobContext
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.failure import DiscardError, JobError, PermanentError, RetryError
 

@@ -17,8 +17,8 @@ from django.utils.module_loading import import_string
 from ojs_aws.contrib.django.database import with_own_connections
 from ojs_aws.contrib.django.options import make_client
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.threads import in_thread
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.synchronous import in_thread
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.failure import JobError, PermanentError
 

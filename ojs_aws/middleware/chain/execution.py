@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.chain.run import Chain, Layers, Run, Step
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.interfaces import EXECUTE
 from ojs_aws.middleware.members import Layer
+from ojs_aws.middleware.protocols import EXECUTE
 from ojs_aws.middleware.results import SuppressedErrorWarning
 
 ExecutionHandler = Callable[[Job, JobContext], object]
@@ -43,7 +43,7 @@ class ExecutionChain(Chain):
         """Return the recommended chain: logging, metrics, error reporting, timeout (8.2)."""
         from ojs_aws.middleware.builtin.error_reports import ErrorReportingMiddleware
         from ojs_aws.middleware.builtin.logging import LoggingMiddleware
-        from ojs_aws.middleware.builtin.metrics.middleware import MetricsMiddleware
+        from ojs_aws.middleware.builtin.metrics import MetricsMiddleware
         from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 
         return cls(
@@ -114,7 +114,7 @@ class _ExecutionRun(Run):
 
 def _in_thread(handler: ExecutionHandler) -> ExecutionHandler:
     """Return the same handler in a thread, where it can be interrupted."""
-    from ojs_aws.middleware.chain.threads import in_thread  # few chains need it
+    from ojs_aws.middleware.synchronous import in_thread  # few chains need it
 
     async def call(job: Job, ctx: JobContext) -> object:
         result = await in_thread(f"ojs-{job.type}", functools.partial(handler, job, ctx))

@@ -23,8 +23,8 @@ from types import CoroutineType
 from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.interfaces import Interface
 from ojs_aws.middleware.members import STARTED, Layer, Members
+from ojs_aws.middleware.protocols import Interface
 from ojs_aws.middleware.results import NextCalledTwiceError, NextNotAwaitedError
 
 FRESH: Final = 0
@@ -181,7 +181,7 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T], *, never_waits: bool) -> T:
     :raises RuntimeError: it was declared never to wait, and has waited.
     """
     if not never_waits:
-        from ojs_aws.middleware.sync_context import run_in_loop  # imports asyncio
+        from ojs_aws.middleware.synchronous import run_in_loop  # imports asyncio
 
         return run_in_loop(coroutine)
     try:

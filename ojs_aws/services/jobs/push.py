@@ -142,7 +142,7 @@ class Push:
         """
         check_count(len(jobs), self.max_batch_jobs)
         # Batches alone need asyncio, whose import takes long.
-        from ojs_aws.middleware.sync_context import run_in_loop
+        from ojs_aws.middleware.synchronous import run_in_loop
 
         many = PushMany(self.for_many(), jobs, self.clock.now())
         many.complete()

@@ -66,7 +66,7 @@ def pass_middleware(
         called once, when all have come through.
     :raises EnqueueRejectedError: a middleware refused or dropped a job; nothing is stored.
     """
-    from ojs_aws.middleware.sync_context import run_in_loop  # imports asyncio
+    from ojs_aws.middleware.synchronous import run_in_loop  # imports asyncio
 
     index_of = {made.job_id(index): index for index in definition.jobs}
     jobs = []

@@ -13,8 +13,8 @@ from ojs_aws.domain.jobs.deadlines import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import datetime_of
 from ojs_aws.middleware.chain.run import run_coroutine
-from ojs_aws.middleware.hooks.registry import Hooks
-from ojs_aws.middleware.hooks.values import HookEvent
+from ojs_aws.middleware.hook_values import HookEvent
+from ojs_aws.middleware.hooks import Hooks
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend

@@ -13,7 +13,7 @@ from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.run import run_coroutine
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.enqueuer import Enqueuer
-from ojs_aws.middleware.hooks.registry import Hooks
+from ojs_aws.middleware.hooks import Hooks
 from tests.jobs import any_job
 
 JOB_ID = "01900000-0000-7000-8000-000000000001"

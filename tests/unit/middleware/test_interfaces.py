@@ -22,7 +22,7 @@ from ojs_aws.middleware import (
     check,
     protocols,
 )
-from ojs_aws.middleware.interfaces import HOOKS, MIDDLEWARE
+from ojs_aws.middleware.protocols import HOOKS, MIDDLEWARE
 from tests.unit.middleware.doubles import context, job, store
 
 

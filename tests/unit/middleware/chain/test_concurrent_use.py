@@ -189,7 +189,7 @@ def test_a_forked_process_runs_its_chain_in_a_loop_of_its_own() -> None:
     forking = textwrap.dedent(
         """
         import asyncio, os, warnings
-        from ojs_aws.middleware.sync_context import run_in_loop
+        from ojs_aws.middleware.synchronous import run_in_loop
         warnings.simplefilter("ignore")  # from Python 3.12 on, forking with threads is warned of
         run_in_loop(asyncio.sleep(0))
         child = os.fork()

@@ -33,7 +33,7 @@ from ojs_aws.middleware import (
     TraceContextMiddleware,
     hook,
 )
-from ojs_aws.middleware.builtin.metrics.middleware import default_sink
+from ojs_aws.middleware.builtin.metrics import default_sink
 from ojs_aws.middleware.enqueuer import Enqueuer
 from tests.unit.middleware.doubles import JOB_ID, context, enqueue_sync, job, store
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar, Unpack, cast, overload
 from ojs_aws.domain.cron.bodies import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.middleware.interfaces import HOOKS
+from ojs_aws.middleware.protocols import HOOKS
 from ojs_aws.middleware.results import InvalidMiddlewareError
 
 F = TypeVar("F", bound=Callable[..., object])

@@ -12,9 +12,14 @@ from contextlib import contextmanager
 from typing import Final, ParamSpec
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.builtin.metrics import JOBS, MetricSink
+from ojs_aws.middleware.builtin.metric_sinks import (
+    JOBS,
+    EmfSink,
+    MetricSink,
+    OpenTelemetrySink,
+)
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.hooks.values import Metric
+from ojs_aws.middleware.hook_values import Metric
 from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 from ojs_aws.middleware.results import COMPLETED as SUCCESS
 from ojs_aws.middleware.results import FAILED, NO_FAILURES, TIMEOUT, outcome_of
@@ -185,13 +190,9 @@ class MetricsMiddleware:
 def default_sink(environ: Mapping[str, str] | None = None) -> MetricSink | None:
     """Return a sink for EMF under Lambda, else for OpenTelemetry if it is installed, else None."""
     if "AWS_LAMBDA_FUNCTION_NAME" in (os.environ if environ is None else environ):
-        from ojs_aws.middleware.builtin.metrics.sinks import EmfSink  # imports Powertools
-
         return EmfSink()
     if importlib.util.find_spec("opentelemetry") is None:
         return None
-    from ojs_aws.middleware.builtin.metrics.sinks import OpenTelemetrySink  # costs 30 ms
-
     try:
         return OpenTelemetrySink()
     except ImportError:  # another package of that namespace

@@ -27,8 +27,8 @@ from ojs_aws.middleware import (
     OpenTelemetrySink,
     TimeoutMiddleware,
 )
-from ojs_aws.middleware.builtin.metrics import MetricSink
-from ojs_aws.middleware.builtin.metrics.middleware import default_sink
+from ojs_aws.middleware.builtin.metric_sinks import MetricSink
+from ojs_aws.middleware.builtin.metrics import default_sink
 from ojs_aws.middleware.protocols import EnqueueSide, ExecutionSide
 from ojs_aws.worker.failure import SnoozeError
 from tests.unit.middleware.doubles import context, job, store

@@ -28,14 +28,14 @@ from typing import ClassVar, Self
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.middleware.hooks.values import HookEvent, Metric, Periodic, WorkOutcome
-from ojs_aws.middleware.interfaces import (
+from ojs_aws.middleware.hook_values import HookEvent, Metric, Periodic, WorkOutcome
+from ojs_aws.middleware.members import Member, Members
+from ojs_aws.middleware.protocols import (
     EVENT_HOOKS,
     HOOKS,
     Call,
     marked_methods,
 )
-from ojs_aws.middleware.members import Member, Members
 from ojs_aws.middleware.results import InvalidMiddlewareError, check_id
 
 
@@ -55,7 +55,7 @@ class Hooks(Members):
     """Keeps hooks in registration order; those of an operation are looked up once.
 
     A hook is an object with one or more of the methods above, or a function marked with
-    :func:`~ojs_aws.middleware.hooks.values.hook`. An object's attribute ``job_types`` binds all
+    :func:`~ojs_aws.middleware.hook_values.hook`. An object's attribute ``job_types`` binds all
     its hooks to these types.
     """
 
@@ -256,7 +256,7 @@ async def _call_isolated(call: Call, *given: object) -> object:
     import asyncio  # hooks that never wait need none of it
 
     if asyncio._get_running_loop() is None:  # noqa: SLF001 - get_running_loop raises where none is
-        from ojs_aws.middleware.sync_context import run_in_loop
+        from ojs_aws.middleware.synchronous import run_in_loop
 
         return context.run(run_in_loop, _wait(result))
     return await asyncio.get_running_loop().create_task(_wait(result), context=context)

@@ -9,14 +9,31 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ojs_aws._version import __version__
-from ojs_aws.middleware.builtin.metrics import JOBS
 from ojs_aws.middleware.results import missing_extra
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram, Meter
+
+JOBS: Final = "{job}"
+"""Unit of what is counted; any other unit (``ms``, ``s``) is of what is measured."""
+
+
+class MetricSink(Protocol):
+    """Takes metrics. It is called from several threads and tasks, and must not block."""
+
+    def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
+        """Take one value.
+
+        :param unit: ``{job}`` for a counter's increment, else the unit of a histogram's value.
+        :param attributes: ``type`` and ``queue``, or ``queue`` alone; never more values than the
+            middleware's ``max_series``.
+        """
+
+    def idle(self) -> None:
+        """Write what is held, if that is due: no job is executed or enqueued at the moment."""
 
 
 MAX_VALUES: Final = 100

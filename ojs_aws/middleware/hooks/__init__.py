@@ -1,1 +1,0 @@
-"""Call functions at a moment of a job's life, without wrapping anything."""

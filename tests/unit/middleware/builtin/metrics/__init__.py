@@ -1,1 +1,0 @@
-"""The two chains, and the middleware that comes with them."""
