@@ -114,7 +114,7 @@ class EventJobs(Construct):
             self,
             "Function",
             OjsFunctionProps(
-                handler=f"functions.{NAME}.handler.handler",
+                handler=f"functions.{NAME}.handler",
                 bundle=bundle,
                 description="Open Job Spec: enqueues the jobs of events",
                 service="ojs-event-jobs",

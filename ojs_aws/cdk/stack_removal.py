@@ -60,7 +60,7 @@ class StackRemoval(Construct):
             self,
             "Function",
             OjsFunctionProps(
-                handler="functions.removal.handler.handler",
+                handler="functions.removal.handler",
                 bundle=backend_bundle(props.target),
                 description="Open Job Spec: Removes data with the stack",
                 service="ojs-removal",

@@ -1,1 +1,0 @@
-"""Holds the entry point of the function that runs the sweep and cron jobs."""
