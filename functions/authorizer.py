@@ -14,7 +14,7 @@ from ojs_aws.bootstrap import aws_clients, build_authentication
 from ojs_aws.config import Settings
 from ojs_aws.transport.authorizer import Handler, build_authorizer
 from ojs_aws.transport.function_tracing import function_tracing
-from ojs_aws.worker.delivery.report_keys import with_tokens
+from ojs_aws.worker.delivery import with_tokens
 
 settings = Settings.from_env(os.environ)
 handler: Final[Handler] = finish_init(

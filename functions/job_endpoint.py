@@ -17,7 +17,7 @@ from ojs_aws.transport.authorizer import authorizing_events, build_authorizer
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.http.resolver import Resolver, build_resolver
 from ojs_aws.transport.http.routes import JOB_ENDPOINT
-from ojs_aws.worker.delivery.report_keys import with_tokens
+from ojs_aws.worker.delivery import with_tokens
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
 backend = build_backend(settings, clients)

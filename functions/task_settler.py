@@ -11,8 +11,7 @@ from ojs_aws.bootstrap import build_backend, tasks_of
 from ojs_aws.config import Settings
 from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import BINDINGS, task_group
-from ojs_aws.worker.delivery.task_settle import TaskSettler
-from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
+from ojs_aws.worker.delivery.task_settle import TaskSettler, TaskSuspensions
 from ojs_aws.worker.delivery.task_sweep import TaskFunction, TaskSweep
 
 settings = Settings.from_env(os.environ)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from ojs_aws.client.transports.substitute import activate, deactivate
+from ojs_aws.domain.timestamps import datetime_of, duration_ms, instant_of, parse_timestamp
 from ojs_aws.testing.assertions import HasId
-from ojs_aws.testing.jobs import EnqueuedJob
-from ojs_aws.testing.kit import Control
+from ojs_aws.testing.handlers import Error, checked_error
+from ojs_aws.testing.jobs import EnqueuedJob, JobKind, type_of
 from ojs_aws.testing.mistakes import nearest, refuse_left_over
 from ojs_aws.testing.outcome_assertions import ExecutionAssertions, WorkflowAssertions
 from ojs_aws.testing.runs import Runs
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from ojs_aws.worker.base import BaseWorker
 
 
-class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
+class Ojs(Runs, WorkflowAssertions, ExecutionAssertions):
     """Takes the place of the backend while a test runs.
 
     Typed jobs and every :class:`~ojs_aws.Client` of the application enqueue into memory meanwhile,
@@ -143,6 +145,58 @@ class Ojs(Runs, Control, WorkflowAssertions, ExecutionAssertions):
     def sync_client(self) -> SyncClient:
         """Return a client for code that is not asynchronous."""
         return self._place.sync_client
+
+    # --------------------------------------------------------------- the clock and handlers
+    @property
+    def now(self) -> datetime:
+        """Return the time on the clock of the test, in UTC."""
+        return datetime_of(self._backend.clock.now())
+
+    def freeze_time(self, timestamp: datetime | str) -> None:
+        """Set the clock to a moment, at which it stands until :meth:`advance_time`.
+
+        :param timestamp: an aware datetime, or ``"2026-02-13T10:00:00Z"``.
+        :raises ValueError: it lies before the time of the clock, and there are jobs already.
+        """
+        if isinstance(timestamp, datetime):
+            moment = instant_of(timestamp)
+        else:
+            moment = parse_timestamp(timestamp, "timestamp")
+        self._backend.set_time(moment)
+
+    def advance_time(self, duration: str | timedelta) -> None:
+        """Move the clock forward: jobs become due, reservations end, cron jobs fire.
+
+        It is the clock of the backend. Code that asks this machine for the time does not notice:
+        let it enqueue with a ``delay``, or move that clock as well.
+
+        :param duration: ``"1h"``, ``"PT24H"`` or a timedelta.
+        """
+        self._backend.advance(duration_ms(duration, "duration"))
+
+    def fail_next(self, kind: JobKind[Any], error: Error) -> None:
+        """Let the next execution of a type fail, after any that were asked for before.
+
+        Example::
+
+            ojs.fail_next(send_email, TimeoutError("SMTP"))
+        """
+        self._handlers.faults.fail_next(type_of(kind), checked_error(error))
+
+    def handle(self, kind: JobKind[Any], function: Callable[..., object]) -> None:
+        """Run a function in place of the handler of a type, such as of a remote job.
+
+        It gets the context and the arguments as they are on the wire.
+
+        Example::
+
+            ojs.handle(encode, lambda ctx, path, options: {"frames": 3})
+        """
+        self._handlers.faults.handle(type_of(kind), function)
+
+    def fail_all(self, kind: JobKind[Any], error: Error) -> None:
+        """Let all executions of a type fail."""
+        self._handlers.faults.fail_all(type_of(kind), checked_error(error))
 
     # ---------------------------------------------------------------------------- jobs
     def clear_all(self) -> None:

@@ -74,7 +74,7 @@ class DirectReservations:
     ) -> None:
         """Record a failure."""
         fail = functools.partial(self.backend.jobs.fail, delay_ms=delay_ms)
-        await self._report(fail, job_id, _members(error), reservation_id)
+        await self._report(fail, job_id, members(error), reservation_id)
 
     async def requeue(
         self,
@@ -86,13 +86,13 @@ class DirectReservations:
     ) -> None:
         """Give a job back, now or after a delay."""
         requeue = functools.partial(self.backend.jobs.fail.requeue, delay_ms=delay_ms)
-        await self._report(requeue, job_id, _members(error), reservation_id)
+        await self._report(requeue, job_id, members(error), reservation_id)
 
     async def progress(
         self, job_id: str, said: Mapping[str, JsonValue], *, reservation_id: str = ""
     ) -> bool:
         """Report progress."""
-        report = read_report(_members(said))
+        report = read_report(members(said))
         self._known, is_noted = await self._report(
             self.backend.outcomes.progress, job_id, report, reservation_id
         )
@@ -163,7 +163,8 @@ class DirectReservations:
         return beat
 
 
-def _members(values: Mapping[str, JsonValue]) -> dict[str, Member]:
+def members(values: Mapping[str, JsonValue]) -> dict[str, Member]:
+    """Return the members of an error or a report, as the services take them."""
     return {name: Member(encode(value), value) for name, value in values.items()}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 STORE: Final = "ojs_aws.adapters.dynamodb.jobs.store:JobStore"
-TRANSITIONS: Final = "ojs_aws.adapters.dynamodb.jobs.transitions"
+TRANSITIONS: Final = "ojs_aws.adapters.dynamodb.jobs.reservations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,7 +472,7 @@ MUTATIONS: Final = (
     Mutation(
         "deadline-without-timeout",
         "the deadline of an event does not know the timeout of the binding",
-        "ojs_aws.worker.delivery.event:event_of",
+        "ojs_aws.worker.delivery.inputs:event_of",
         (("if config.timeout_ms is not None and record.started_at is not None:", "if False:"),),
     ),
     Mutation(

@@ -17,9 +17,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.memory_aws.calls import Call
 from ojs_aws.topology import TASK_LEASE_S, sqs_queue_name
 from ojs_aws.worker.delivery.dispatch import Dispatcher
-from ojs_aws.worker.delivery.task_settle import TaskSettler
-from ojs_aws.worker.delivery.task_start import TaskStarter
-from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
+from ojs_aws.worker.delivery.inputs import TaskStarter
+from ojs_aws.worker.delivery.task_settle import TaskSettler, TaskSuspensions
 from ojs_aws.worker.delivery.task_sweep import TaskSweep
 from tests.fake_ecs import FakeEcs
 from tests.simulation.asking import Asking, Held

@@ -14,7 +14,7 @@ import pytest
 
 from ojs_aws.adapters.s3 import S3Documents
 from ojs_aws.domain.job import JobState
-from ojs_aws.worker.delivery.event import MAX_EVENT_BYTES
+from ojs_aws.worker.delivery.inputs import MAX_EVENT_BYTES
 from tests.lambda_runtimes import RUNTIMES, Runtime
 from tests.unit.worker.test_bound_functions import Bench
 

@@ -14,6 +14,9 @@ from ojs_aws.domain.retry import RetryPolicy, parse_retry_policy
 LONGEST_TIMEOUT_MS: Final = 7 * 86_400_000
 LONGEST_PATTERNS: Final = 2_000
 """Characters of all patterns as JSON: the start of an ECS task holds them beside its variables."""
+CONFIG_VARIABLE: Final = "OJS_BINDING_CONFIG"
+"""The variable of a task's container that holds the config of its binding, as JSON. ECS describes a
+task with its overrides, so the config of an attempt is known when it ends."""
 _PATTERNS: Final = "non_retryable_errors"
 MOST_JOBS: Final = 1_000_000
 _MEMBERS: Final = ("max_concurrency", "retry", "timeout_ms")

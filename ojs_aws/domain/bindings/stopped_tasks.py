@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, stored_config
+from ojs_aws.domain.bindings.config import (
+    CONFIG_VARIABLE,
+    NO_CONFIG,
+    BindingConfig,
+    stored_config,
+)
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.task_attempts import TaskAttempt, read_started_by
 from ojs_aws.domain.timestamps import Instant
 
 TASK_FAILED: Final = "task_failed"
 STOPPED: Final = "STOPPED"
-CONFIG_VARIABLE: Final = "OJS_BINDING_CONFIG"
-"""The variable of a task's container that holds the config of its binding, as JSON. ECS describes a
-task with its overrides, so the config of an attempt is known when it ends."""
 _EXITED: Final = "EssentialContainerExited"
 _NOT_THE_JOBS_FAULT: Final = frozenset(
     {"TaskFailedToStart", "SpotInterruption", "TerminationNotice"}

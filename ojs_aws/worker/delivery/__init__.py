@@ -1,15 +1,18 @@
-"""Delivers jobs to handlers of any language, by HTTPS (ojs-serverless)."""
+"""Delivers jobs to handlers of any language, by HTTPS, and knows the tokens of their reports."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ojs_aws.topology import DELIVERY, SIGNING_SECRET
+from ojs_aws.topology import DELIVERY, SECRETS, SIGNING_SECRET
 
 if TYPE_CHECKING:
+    from ojs_aws.domain.runtime import Clock
+    from ojs_aws.services.access.api_keys import Verdict
     from ojs_aws.worker.lambda_worker import LambdaWorker
+    from ojs_aws.worker.secrets import Secrets
 
 
 def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
@@ -59,3 +62,34 @@ def _deliver_as_bound(worker: LambdaWorker, said: Mapping[str, Any]) -> None:
         configs,
     )
     worker.registry.add_pattern(handler)
+
+
+def with_tokens(
+    others: Callable[[str], Verdict],
+    environ: Mapping[str, str],
+    clock: Clock | None = None,
+    secrets: Secrets | None = None,
+) -> Callable[[str], Verdict]:
+    """Return what finds the callers of tokens, too, where the environment names secrets.
+
+    The first token reads the secrets, and one after five minutes reads them again: any number of
+    reports costs no further call.
+
+    :param others: finds all other callers.
+    :param clock: by default the system's.
+    :param secrets: by default those of this process.
+    """
+    if SECRETS not in environ and SIGNING_SECRET not in environ:
+        return others
+    from ojs_aws.bootstrap import SystemClock
+    from ojs_aws.services.access.api_keys import AttemptAuthentication
+    from ojs_aws.worker.delivery.request import signing_keys
+    from ojs_aws.worker.secrets import worker_secrets
+
+    known = secrets or worker_secrets()
+
+    def keys() -> list[str]:
+        names = known.names or (SIGNING_SECRET,)
+        return [key for name in names for key in signing_keys(known.get(name))]
+
+    return AttemptAuthentication(others, keys, clock or SystemClock())

@@ -18,17 +18,18 @@ from ojs_aws.domain.bindings.config import NO_CONFIG
 from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, limits_of, wait_ms
 from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendError, BackendUnavailableError, JsonValue
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.jobs.task_attempts import TASK_WORKER
-from ojs_aws.domain.json_text import Member, RawJson, encode
+from ojs_aws.domain.json_text import RawJson
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.render import render_job
-from ojs_aws.worker.delivery.event import EventTooLargeError, event_of, event_text
+from ojs_aws.worker.delivery.inputs import EventTooLargeError, event_of, event_text
 from ojs_aws.worker.directly import (
     Record,
     StrayRecordError,
+    members,
     queue_name_of,
     queues_by_sqs_name,
     read_record,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.functions import Functions
     from ojs_aws.adapters.s3 import S3Documents
     from ojs_aws.services.backend import Backend
-    from ojs_aws.worker.delivery.task_start import TaskStarter
+    from ojs_aws.worker.delivery.inputs import TaskStarter
 
 SUSPENDED_FOR_S: Final = 300
 """How long messages are hidden while all bindings of their queue are suspended, in seconds."""
@@ -286,8 +287,3 @@ class _Round:
             has_message=False,
         )
         return False
-
-
-def members(values: Mapping[str, JsonValue]) -> dict[str, Member]:
-    """Return the members of an error, as FAIL takes them."""
-    return {name: Member(encode(value), value) for name, value in values.items()}

@@ -1,28 +1,183 @@
-"""Makes the handlers by which a worker delivers jobs, to one endpoint or to registered ones."""
+"""Makes the handlers by which a worker delivers jobs, to one endpoint or to registered ones.
+
+Bindings and their suspensions stand in the item of the queue (ojs-serverless, 2.1). One whose
+endpoint is wrong (401, 403, 404, a redirect, a private address) is suspended for all processes, and
+its jobs are given back. A minute later one job is tried.
+"""
 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.endpoints import check_prefix
+from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings.endpoints import check_endpoint, check_prefix
+from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, limits_of, wait_ms
+from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.worker.delivery.bound_endpoints import BoundEndpoints
+from ojs_aws.worker.delivery.answers import (
+    DeliveryError,
+    EndpointError,
+    UndeliveredError,
+    WrongEndpointError,
+)
 from ojs_aws.worker.delivery.endpoint import TIMEOUT_S, HttpDelivery
 from ojs_aws.worker.delivery.late_reports import LateReports
 from ojs_aws.worker.delivery.public_hosts import public_pools
 from ojs_aws.worker.delivery.request import signing_keys
+from ojs_aws.worker.failure import HANDLER_ERROR, NO_HANDLER
 from ojs_aws.worker.registry import Handler
 from ojs_aws.worker.secrets import secret
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.bindings.config import BindingConfig
+    from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
+    from ojs_aws.domain.job_policies import LimitOfType
     from ojs_aws.services.backend import Backend
     from ojs_aws.worker.invocation import LimitsOf
+
+REMEMBERED_MS: Final = 1000
+"""For how long bindings are not read again."""
+
+
+@dataclass(slots=True)
+class BoundEndpoints:
+    """Delivers jobs to the endpoints of their bindings. Threads may share it.
+
+    :ivar backend: returns the backend, when it is first needed.
+    :ivar prefixes: below which URLs of each binding may be, as the stack says now.
+    :ivar connect: returns what delivers jobs to a URL.
+    :ivar configs: of bindings, as the stack says; registered members are over them.
+    """
+
+    backend: Callable[[], Backend]
+    prefixes: Mapping[str, Sequence[str]]
+    connect: Callable[[str], HttpDelivery]
+    configs: Mapping[str, BindingConfig] = field(default_factory=dict)
+    _deliveries: dict[str, HttpDelivery] = field(default_factory=dict)
+    _read: dict[str, tuple[int, BindingStates]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, ctx: JobContext) -> object:
+        """Deliver a job, and return its result.
+
+        Makes a read for the jobs of a second, and none for the others.
+
+        :raises JobError: as :class:`~ojs_aws.worker.delivery.endpoint.HttpDelivery` does.
+        """
+        job, states = ctx.job, self._states(ctx.job.queue)
+        binding = binding_of(self._bound(job.queue, states), job.type)
+        if binding is None:
+            text = f"No binding of the queue {job.queue!r} serves the type {job.type!r}."
+            raise _given_back(job, text, NO_HANDLER)
+        suspension = states.suspended.get(binding.name)
+        if suspension is None:
+            return self._deliver(ctx, binding)
+        tried = self._begin_trial(binding, job, suspension)
+        try:
+            result = self._deliver(ctx, binding)
+        except EndpointError:
+            self._store().end_trial(job.queue, binding.name, tried)
+            raise
+        self._store().end_trial(job.queue, binding.name, tried)
+        return result
+
+    def limits_of(self, queue: str) -> LimitOfType | None:
+        """Return what says which limit jobs of a type have by their binding; None for none.
+
+        Makes the read that their deliveries would make.
+
+        :raises BackendError: it cannot be read: no job may begin then that should wait.
+        """
+        return limits_of(self._bound(queue, self._states(queue)), queue)
+
+    def _deliver(self, ctx: JobContext, binding: Binding) -> object:
+        try:
+            return self._delivery(binding.target)(ctx, longest_s=_seconds(binding.config))
+        except (EndpointError, DeliveryError) as problem:
+            names = (problem.type or "", HANDLER_ERROR, str(problem.details.get("error_class")))
+            if binding.config.forbids(*names):
+                problem.retryable = False
+            raise
+        except WrongEndpointError as problem:
+            reason = f"{binding.target} {problem.reason}"
+            now = self.backend().clock.now()
+            self._store().suspend(ctx.job.queue, binding.name, reason, now)
+            with self._lock:
+                self._read.pop(ctx.job.queue, None)
+            raise
+
+    def _begin_trial(self, binding: Binding, job: Job, suspension: Suspension) -> Suspension:
+        """Begin the only trial of a minute.
+
+        :raises UndeliveredError: this job is not to be tried.
+        """
+        now, tried = self.backend().clock.now(), None
+        if suspension.may_try(now):
+            tried = self._store().begin_trial(job.queue, binding.name, suspension, now)
+            with self._lock:
+                self._read.pop(job.queue, None)
+        if tried is None:
+            text = f"The binding {binding.name!r} is suspended: {suspension.reason}."
+            raise _given_back(job, text)
+        return tried
+
+    def _bound(self, queue: str, states: BindingStates) -> list[Binding]:
+        """Return the bindings whose endpoints the stack still allows."""
+        found = []
+        for name, prefixes in self.prefixes.items():
+            url = states.endpoints.get(name, "")
+            try:
+                check_endpoint(url, prefixes)
+            except ValueError:
+                continue
+            types = states.bound.get(name, ())
+            stacks = self.configs.get(name, NO_CONFIG)
+            config = states.configs.get(name, NO_CONFIG).over(stacks)
+            found.append(
+                Binding(
+                    name=name,
+                    queues=[queue],
+                    target=url,
+                    types=types,
+                    reservation_s=0,
+                    config=config,
+                )
+            )
+        return found
+
+    def _delivery(self, url: str) -> HttpDelivery:
+        with self._lock:
+            if url not in self._deliveries:
+                self._deliveries[url] = self.connect(url)
+            return self._deliveries[url]
+
+    def _states(self, queue: str) -> BindingStates:
+        now = self.backend().clock.now()
+        with self._lock:  # the jobs of a batch wait for one read
+            read_at, states = self._read.get(queue, (None, None))
+            if read_at is None or states is None or now >= read_at + REMEMBERED_MS:
+                states = self._store().of(queue)
+                self._read[queue] = now, states
+            return states
+
+    def _store(self) -> QueueBindings:
+        return self.backend().stores.queue_bindings()
+
+
+def _seconds(config: BindingConfig) -> float | None:
+    """Return how long an endpoint has for a job; None where its binding does not say it."""
+    return None if config.timeout_ms is None else config.timeout_ms / 1000
+
+
+def _given_back(job: Job, text: str, kind: str = "UndeliveredError") -> UndeliveredError:
+    error = UndeliveredError(wait_ms(uncounted_attempts(job)) / 1000, text)
+    error.type = kind
+    return error
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, parse_object
-from ojs_aws.worker.delivery.dispatch import members
-from ojs_aws.worker.delivery.event import NON_RETRYABLE
+from ojs_aws.worker.delivery.inputs import NON_RETRYABLE
 from ojs_aws.worker.delivery.request import reservation_of
+from ojs_aws.worker.directly import members
 
 if TYPE_CHECKING:
     from ojs_aws.services.backend import Backend
@@ -39,6 +39,10 @@ TIMED_OUT: Final = "Task timed out"
 _TIMEOUT_TYPE: Final = "Sandbox.Timedout"
 _AGED: Final = "EventAgeExceeded"
 _UNDELIVERED: Final = "UndeliveredError"
+_TOO_LARGE: Final = (
+    "The function returned more than the record of its invocation holds. "
+    "Store the result elsewhere, and return a reference to it."
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -124,7 +128,9 @@ def _ended(record: Mapping[str, Member]) -> HowItEnded:
     context, response = _values(record, "requestContext"), _values(record, "responseContext")
     condition, payload = context.get("condition"), record.get("responsePayload")
     if condition == "Success":
-        return _completed(payload)
+        if payload is None:  # Lambda leaves out what makes a record too large
+            return Raised({"type": "ResultRefused", "message": _TOO_LARGE, "retryable": False})
+        return Completed(None if payload.value is None else payload.raw)
     if condition == _AGED:
         return NotInvoked("it waited for too long in Lambda's queue: the function was busy")
     if not response.get("functionError"):
@@ -134,16 +140,6 @@ def _ended(record: Mapping[str, Member]) -> HowItEnded:
     if error["type"] == _UNDELIVERED:
         return NotInvoked(f"the function could not read it ({error['message']})")
     return Raised(error)
-
-
-def _completed(payload: Member | None) -> HowItEnded:
-    if payload is None:  # Lambda leaves out what makes a record too large
-        message = (
-            "The function returned more than the record of its invocation holds. "
-            "Store the result elsewhere, and return a reference to it."
-        )
-        return Raised({"type": "ResultRefused", "message": message, "retryable": False})
-    return Completed(None if payload.value is None else payload.raw)
 
 
 def error_of(said: JsonValue) -> dict[str, JsonValue]:
@@ -220,9 +216,26 @@ def settled_each(
     if not isinstance(records, list):
         raise ValueError("no SQS event: connect the function to the queue of outcomes")
     stays = backend.stores.parallel.each(must_come_back, records)
-    ids = [str(raw.get("messageId", "")) for raw in records]
-    kept = [id_ for id_, stay in zip(ids, stays, strict=True) if stay]
+    kept = [str(raw.get("messageId", "")) for raw, stay in zip(records, stays, strict=True) if stay]
     return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in kept]}
+
+
+def is_settled(what: str, job_id: str, settle: Callable[[], None]) -> bool:
+    """Settle a job; return False if that must be repeated.
+
+    :param what: is reported of the job, for log lines.
+    """
+    try:
+        settle()
+    except (ConflictError, NotFoundError) as refusal:
+        _logger.warning("The %s of job %s no longer counts: %s", what, job_id, refusal)
+    except BackendError as problem:
+        _logger.warning("The %s of job %s comes back: %s", what, job_id, problem)
+        return False
+    except Exception:  # a bug must not lose the other records of the batch
+        _logger.exception("The %s of job %s comes back", what, job_id)
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,18 +261,7 @@ class Settler:
         except RecordError as problem:  # no delivery comes to be in it by reading it again
             _logger.error("Outcome %s is dropped: %s", raw.get("messageId"), problem)
             return False
-        try:
-            self._settle(record)
-        except (ConflictError, NotFoundError) as refusal:
-            said = "The outcome of job %s no longer counts: %s"
-            _logger.warning(said, record.job.id, refusal)
-        except BackendError as problem:
-            _logger.warning("The outcome of job %s comes back: %s", record.job.id, problem)
-            return True
-        except Exception:  # a bug must not lose the other outcomes of the batch
-            _logger.exception("The outcome of job %s comes back", record.job.id)
-            return True
-        return False
+        return not is_settled("outcome", record.job.id, lambda: self._settle(record))
 
     def _settle(self, record: InvocationRecord) -> None:
         match record.ended:

@@ -1,27 +1,78 @@
-"""Settles the jobs of tasks that stopped without a report (ojs-serverless, 7).
+"""Settles the jobs of tasks that stopped without a report, and suspends what cannot start.
 
-EventBridge sends ECS's events to a queue, which invokes this. An event counts while its attempt
-still holds the job: a task that reported ACK or FAIL is over for us, and an event may come twice.
+EventBridge sends ECS's events to a queue, which invokes this (ojs-serverless, 7). An event counts
+while its attempt still holds the job: a task that reported ACK or FAIL is over for us, and an event
+may come twice. RunTask accepts a task whose image cannot be pulled. Only the task's end says so, so
+a trial is over when a task has started, and not when ECS has accepted it (7.2).
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.bindings.functions import wait_ms
 from ojs_aws.domain.bindings.stopped_tasks import TASK_FAILED, Task, TaskEnd, read_task
-from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, NotFoundError
-from ojs_aws.worker.delivery.dispatch import members
-from ojs_aws.worker.delivery.settle import finally_failed, settled_each
+from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.timestamps import Instant
+from ojs_aws.worker.delivery.settle import finally_failed, is_settled, settled_each
+from ojs_aws.worker.directly import members
 
 if TYPE_CHECKING:
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.backend import Backend
-    from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSuspensions:
+    """Suspends and resumes the bindings of task definitions.
+
+    :ivar bindings: those of the stack. A task of another revision than theirs says nothing.
+    """
+
+    states: QueueBindings
+    bindings: Sequence[TaskBinding]
+
+    @property
+    def families(self) -> list[tuple[str, str]]:
+        """Return the clusters and families of the tasks, without repetitions."""
+        return sorted({(each.cluster, each.family) for each in self.bindings})
+
+    def suspend(self, queue: str, definition: str, why: str, now: Instant) -> None:
+        """Suspend the bindings of a queue that start this task definition.
+
+        Makes a read and an update for each.
+        """
+        for each in self.bindings:
+            if queue in each.queues and each.target == definition:
+                _logger.error("The binding %s is suspended: %s", each.name, why)
+                reason = f"{definition} cannot start: {why}"
+                self.states.suspend(queue, each.name, reason, now)
+
+    def resume(self, tasks: Iterable[Task]) -> None:
+        """Resume bindings of which a task has started since they were suspended.
+
+        Makes a read for each queue of tasks that have started, and an update for each such binding.
+        What a person suspended stays so.
+        """
+        latest: dict[str, Instant] = {}
+        for task in tasks:
+            if task.started_at is not None and task.proves_definition:
+                before = latest.get(task.definition, task.started_at)
+                latest[task.definition] = max(before, task.started_at)
+        proved = {each.name: each for each in self.bindings if each.target in latest}
+        for queue in sorted({queue for each in proved.values() for queue in each.queues}):
+            for name, found in self.states.of(queue).suspended.items():
+                binding = proved.get(name)
+                if binding is None or found.is_lasting or latest[binding.target] < found.since:
+                    continue
+                self.states.end_trial(queue, name, found)
+
 
 TIMEOUT: Final = "timeout"
 _UNDELIVERED: Final = "UndeliveredError"
@@ -66,37 +117,27 @@ class TaskSettler:
         """
         if task.end is None or task.group != self.group:
             return True
-        job_id = task.attempt.job_id
-        try:
-            record = self.backend.changer.find(job_id)
-            if record is not None and task.attempt.which.is_running(record):
-                self._report(record, task, task.end)
-        except (ConflictError, NotFoundError) as refusal:
-            _logger.warning("The end of a task of job %s no longer counts: %s", job_id, refusal)
-        except BackendError as problem:
-            _logger.warning("The end of a task of job %s comes back: %s", job_id, problem)
-            return False
-        except Exception:  # a bug must not lose the other events of the batch
-            _logger.exception("The end of a task of job %s comes back", job_id)
-            return False
-        return True
+        return is_settled("end of a task", task.attempt.job_id, lambda: self._report(task))
 
-    def _report(self, record: JobRecord, task: Task, end: TaskEnd) -> None:
-        jobs, which = self.backend.jobs, task.attempt.which
+    def _report(self, task: Task) -> None:
+        """Report how a task ended, if its attempt still holds the job."""
+        end, which = task.end, task.attempt.which
+        record = self.backend.changer.find(task.attempt.job_id)
+        if end is None or record is None or not which.is_running(record):
+            return
+        jobs = self.backend.jobs
         if end.is_complete:
             jobs.ack(record.id, None, None, which=which, wakes_next=True)
         elif end.is_given_back:
             if end.broken:
                 now = self.backend.clock.now()
                 self.suspensions.suspend(record.queue, task.definition, end.broken, now)
-            error = _error(_UNDELIVERED, end, "SNOOZE")
-            delay_ms = wait_ms(record.uncounted_attempts)
             jobs.fail.requeue(
                 record.id,
                 None,
-                members(error),
+                members(_error(_UNDELIVERED, end, "SNOOZE")),
                 which=which,
-                delay_ms=delay_ms,
+                delay_ms=wait_ms(record.uncounted_attempts),
                 start=record,
                 wakes_next=True,
             )

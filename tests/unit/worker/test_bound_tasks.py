@@ -25,9 +25,8 @@ from ojs_aws.services.access.api_keys import AttemptAuthentication, Verdict
 from ojs_aws.topology import TASK_LEASE_S
 from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.worker.delivery.dispatch import Dispatcher
-from ojs_aws.worker.delivery.task_settle import TaskSettler
-from ojs_aws.worker.delivery.task_start import TaskStarter
-from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
+from ojs_aws.worker.delivery.inputs import TaskStarter
+from ojs_aws.worker.delivery.task_settle import TaskSettler, TaskSuspensions
 from ojs_aws.worker.delivery.task_sweep import GRACE_MS, TaskFunction, TaskSweep
 from tests.api import Api, Reply
 from tests.fake_ecs import FakeEcs, refusal

@@ -14,8 +14,7 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.config import BindingConfig, read_config
-from ojs_aws.domain.bindings.stopped_tasks import CONFIG_VARIABLE
+from ojs_aws.domain.bindings.config import CONFIG_VARIABLE, BindingConfig, read_config
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
@@ -26,7 +25,7 @@ from ojs_aws.domain.limits.rules import binding_in, binding_key, scope_of
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.topology import DELIVERY_START_S, TASK_LEASE_S
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
-from ojs_aws.worker.delivery.event import NON_RETRYABLE
+from ojs_aws.worker.delivery.inputs import NON_RETRYABLE
 from tests.unit.worker import test_bound_functions as functions
 from tests.unit.worker import test_bound_tasks as tasks
 from tests.unit.worker import test_delivery

@@ -19,9 +19,8 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.queues.bindings import Bindings
 from ojs_aws.topology import DELIVERY, SIGNING_SECRET
 from ojs_aws.worker.delivery import delivery_worker
-from ojs_aws.worker.delivery.bound_endpoints import BoundEndpoints
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
-from ojs_aws.worker.delivery.handlers import DeliveringHandler
+from ojs_aws.worker.delivery.handlers import BoundEndpoints, DeliveringHandler
 from tests.unit.worker import test_delivery
 from tests.unit.worker.test_delivery import DONE, Endpoint
 from tests.unit.worker.test_lambda_worker import Bench

@@ -17,7 +17,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.memory_aws.s3 import MemoryS3
-from ojs_aws.worker.delivery.event import MAX_EVENT_BYTES
+from ojs_aws.worker.delivery.inputs import MAX_EVENT_BYTES
 from tests.simulation.account import BUCKET
 from tests.unit.worker.test_bound_functions import RESERVATION_S, Bench
 

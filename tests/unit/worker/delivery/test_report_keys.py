@@ -13,7 +13,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.access.api_keys import Verdict
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.topology import SECRETS, SIGNING_SECRET
-from ojs_aws.worker.delivery.report_keys import with_tokens
+from ojs_aws.worker.delivery import with_tokens
 from ojs_aws.worker.secrets import FRESH_S, Secrets
 
 SOMEBODY = Verdict(Caller(id="key:1"))

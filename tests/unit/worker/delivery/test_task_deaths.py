@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.memory_aws.calls import Call, carry_out
 from ojs_aws.topology import TASK_LEASE_S
-from ojs_aws.worker.delivery.task_start import TaskStarter
+from ojs_aws.worker.delivery.inputs import TaskStarter
 from ojs_aws.worker.delivery.task_sweep import TaskSweep
 from tests.fake_ecs import FakeEcs
 from tests.unit.worker.test_bound_functions import DeathError, FaultAt

@@ -15,7 +15,7 @@ from ojs_aws.domain.bindings.stopped_tasks import Task
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.task_attempts import TaskAttempt
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.worker.delivery.task_suspension import TaskSuspensions
+from ojs_aws.worker.delivery.task_settle import TaskSuspensions
 from tests.fake_ecs import refusal
 from tests.unit.worker.test_bound_tasks import BINDING, CLUSTER, DEFINITION, Bench
 

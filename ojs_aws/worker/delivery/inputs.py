@@ -1,17 +1,21 @@
-"""Makes the events of functions: with the whole job, or with a link to it (ojs-serverless, 2).
+"""Makes what a job's target gets: the event of a function, or the environment of an ECS task.
 
 A job that is too large for an event is written to the bucket, byte for byte as its event would hold
-it. The event then has ``job_url``, by which the function reads it until its reservation ends.
+it (ojs-serverless, 2). The event then has ``job_url``, by which the function reads it until its
+reservation ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings.config import CONFIG_VARIABLE, NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.task_attempts import TaskAttempt
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import EVENT_PREFIX
@@ -19,6 +23,7 @@ from ojs_aws.worker.delivery.request import delivery_members, delivery_of
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.s3 import S3Documents
+    from ojs_aws.adapters.tasks import Tasks
 
 MAX_EVENT_BYTES: Final = 512 * 1024
 """Of an event: half of what Lambda takes, so that a record holds it beside what is returned."""
@@ -100,3 +105,36 @@ def _small(job: RawJson) -> RawJson:
             if name != _ARGS and len(raw.encode()) <= SMALL_BYTES
         }
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarter:
+    """Starts the tasks of attempts.
+
+    :ivar group: of the deployment's tasks.
+    :ivar url: of the API, with the path that operations are below.
+    :ivar token: returns the token for a job's running attempt.
+    """
+
+    tasks: Tasks
+    group: str
+    url: str
+    token: Callable[[JobRecord], str]
+
+    def start(self, binding: TaskBinding, record: JobRecord) -> None:
+        """Start the task of a job; what it raises is what ``Tasks.run`` raises.
+
+        Makes one call.
+        """
+        attempt = TaskAttempt.of(record)
+        environment = {
+            "OJS_API_URL": self.url,
+            "OJS_JOB_ID": record.id,
+            "OJS_JOB_TYPE": record.type,
+            "OJS_ATTEMPT": str(record.attempt),
+            "OJS_DELIVERY_ID": delivery_of(attempt.reservation_id),
+            "OJS_TOKEN": self.token(record),
+        }
+        if said := binding.config.render():
+            environment[CONFIG_VARIABLE] = encode(said)
+        self.tasks.run(binding, attempt, self.group, environment)
