@@ -16,11 +16,12 @@ from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
 from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap.adapters import (
-    Adapters,
     InThreads,
     SystemClock,
     UuidGenerator,
     new_reservation_id,
+    stores_on_demand,
+    triggers,
     write_token,
 )
 from ojs_aws.bootstrap.clients import (
@@ -234,7 +235,6 @@ def build_stores(
     aws = with_retries(clients or aws_clients())
     # Threads of their own: what waits for documents may be one of the others.
     store = job_store(settings, aws, parallel or InThreads())
-    made = Adapters(settings, aws, store)
     return Stores(
         store=store,
         messages=MessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
@@ -247,32 +247,7 @@ def build_stores(
             declared=settings.queues,
             allow_undeclared=settings.allow_undeclared_queues,
         ),
-        workers=made.workers,
-        pools=made.pools,
-        watermarks=made.watermarks,
-        events=made.events,
-        announce=made.announce,
-        cron=made.cron,
-        wake_ups=made.wake_ups,
-        schemas=made.schemas,
-        unique=made.unique,
-        sequences=made.sequences,
-        fair_keys=made.fair_keys,
-        line_marks=made.line_marks,
-        workflows=made.workflows,
-        limits=made.limits,
-        client_buckets=made.client_buckets,
-        batches=made.batches,
-        bulk=made.bulk,
-        queue_settings=made.queue_settings,
-        queue_bindings=made.queue_bindings,
-        triggers=functools.cache(made.triggers),
-        depths=made.depths,
-        tallies=made.tallies,
-        tenant_tallies=made.tenant_tallies,
-        failure_groups=made.failure_groups,
-        api_keys=made.api_keys,
-        pressures=made.pressures,
+        triggers=functools.cache(functools.partial(triggers, settings, aws)),
         clock=clock or SystemClock(),
         ids=ids or UuidGenerator(),
         new_reservation_id=new_reservation_id,
@@ -280,4 +255,5 @@ def build_stores(
         parallel=parallel or InThreads(),
         pause=time.sleep,
         processor_s=time.thread_time,
+        **stores_on_demand(settings, aws, store),
     )
