@@ -16,7 +16,7 @@ from typing import Final
 
 from benchmarks.event_appends import BATCH, Appends, batch_s, simulate
 from benchmarks.hot_keys import BEAT_MS, Life, Writes
-from ojs_aws.domain.queues.lines import shard_of
+from ojs_aws.domain.jobs.ready_keys import shard_of
 from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 
 QUOTAS_ON: Final = "2026-11"

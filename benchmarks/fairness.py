@@ -21,12 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws.adapters.dynamodb.fairness import FairKeys
+from ojs_aws.domain.fairness import NO_RUNS, Runs, added_runs, costs_of
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
-from ojs_aws.domain.jobs.ready_keys import virtual_start
+from ojs_aws.domain.jobs.ready_keys import read_line, shard_of, virtual_start
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.queues.fair_costs import NO_RUNS, Runs, added, costs_of
-from ojs_aws.domain.queues.lines import read_line, shard_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.local.aws import create_table
 from ojs_aws.memory_aws import MemoryAws
@@ -216,7 +215,7 @@ def time_shares(starts: int = STARTS, *, learns: bool) -> dict[str, float]:
         spent[key] += RUN_MS[key] * (number >= FIRST_LESSONS)
         fresh[key] = fresh.get(key, NO_RUNS).plus(Runs(1, RUN_MS[key]))
         if number % LEARNT_EVERY == 0:
-            known, fresh = added(known, fresh), {}
+            known, fresh = added_runs(known, fresh), {}
     return {key: spent[key] / spent.total() for key in RUN_MS}
 
 

@@ -18,7 +18,7 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks.results import show_table
-from ojs_aws.domain.queues.lines import shard_of
+from ojs_aws.domain.jobs.ready_keys import shard_of
 
 RATE: Final = 10_000
 ARRIVALS: Final = 2_000

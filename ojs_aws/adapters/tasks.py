@@ -9,9 +9,8 @@ from typing import Any, Final, Protocol
 from ojs_aws.adapters.aws_errors import answer_of, error_code, refusals
 from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.functions import TargetError
-from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.bindings.tasks import TaskAttempt, TaskBinding
 from ojs_aws.domain.errors import BackendUnavailableError
-from ojs_aws.domain.jobs.task_attempts import TaskAttempt
 
 MOST_DESCRIBED: Final = 100
 """Tasks of one DescribeTasks."""

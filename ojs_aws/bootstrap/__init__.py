@@ -209,7 +209,7 @@ def build_backend(
 def _check_tenant_limits(text: str) -> None:
     """Refuse limits that PUSH and FETCH could not follow."""
     from ojs_aws.domain.errors import OjsError  # few deployments have any
-    from ojs_aws.domain.limits.tenants import limits_of_all
+    from ojs_aws.domain.tenants import limits_of_all
 
     try:
         limits_of_all(text)

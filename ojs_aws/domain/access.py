@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ojs_aws.domain.actor import Actor, actor_of
-from ojs_aws.domain.credentials import Credential
+from ojs_aws.domain.credentials import Actor, Credential, actor_of
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:

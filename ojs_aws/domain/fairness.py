@@ -6,11 +6,15 @@ head just now. So keys take turns whatever their backlogs are, and an idle key s
 
 Virtual starts are even numbers of nanoseconds. A key that comes when it has none ahead of the head
 begins one before it: it goes first among equals, and FETCH sees in the sort key that it does.
+
+A start may cost the mean run time of the job's type, divided by that of all jobs of the queue. So
+the mean cost of the jobs that start is 1, as it is where every start costs the same.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -22,7 +26,6 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import rank_of, virtual_start
 from ojs_aws.domain.limits.policies import KEY_FORM, is_key
-from ojs_aws.domain.queues.fair_costs import BY_RUN_TIME
 from ojs_aws.domain.timestamps import Instant
 
 COST_NS: Final = 2_000
@@ -44,6 +47,30 @@ One that is further ahead was placed by a clock that is ahead, and begins again 
 EMPTY_STEP_MS: Final = 200
 """An empty list is at the begin of such a span of the clock. So two keys that come at once stand at
 the same place, even if the index shows neither to the other yet."""
+
+BY_RUN_TIME: Final = "run_time"
+"""The ``cost`` of a queue whose keys share time instead of starts."""
+
+LEAST_COST: Final = 1 / 8
+MOST_COST: Final = 8.0
+"""No type costs less or more.
+
+What was learnt may be wrong: a type behaves otherwise today, or one job took a day.
+"""
+
+UNKNOWN_COST: Final = 1.0
+
+DOUBTS: Final = 5
+"""Runs of the mean length that count with a type's own: the first run moves its cost by a sixth."""
+
+MOST_RUNS: Final = 5_000
+"""Runs of a queue that are remembered, of all types together; older ones fade."""
+
+MOST_TYPES: Final = 50
+"""Types of a queue whose run times are remembered: those that ran most."""
+
+LEAST_RUNS: Final = 0.05
+"""A type that has faded to fewer runs is forgotten."""
 
 MAX_PATH: Final = 128
 _MEMBERS: Final = frozenset({"key", "weight"})
@@ -204,3 +231,70 @@ def enters_list(before: JobRecord, after: JobRecord) -> bool:
 def placed_at(record: JobRecord, start: int) -> JobRecord:
     """Return a job with its virtual start; one that names no key shares the empty one."""
     return replace(record, fairness=replace(record.fairness or FairShare(), start=start))
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Holds how long jobs of a type ran.
+
+    :ivar count: how many; older ones count in part.
+    :ivar total_ms: the sum of their run times.
+    """
+
+    count: float
+    total_ms: float
+
+    def plus(self, other: Runs) -> Runs:
+        """Return the runs of both."""
+        return Runs(self.count + other.count, self.total_ms + other.total_ms)
+
+    def faded(self, share: float) -> Runs:
+        """Return a share of the runs, of the same mean length."""
+        return Runs(self.count * share, self.total_ms * share)
+
+
+NO_RUNS: Final = Runs(0, 0)
+
+RunTimes = Mapping[str, Runs]
+"""The runs of a queue's jobs, by their type."""
+
+
+def added_runs(known: RunTimes, more: RunTimes) -> dict[str, Runs]:
+    """Return run times with new ones, at most :data:`MOST_RUNS` of :data:`MOST_TYPES` types.
+
+    What is too much fades in all types alike, so that they keep their shares of the queue.
+    """
+    found = {**known}
+    for name, each in more.items():
+        found[name] = found.get(name, NO_RUNS).plus(each)
+    runs = sum(each.count for each in found.values())
+    share = min(1.0, MOST_RUNS / runs) if runs else 1.0
+    order = sorted(found, key=lambda name: (-found[name].count, name))[:MOST_TYPES]
+    faded = {name: found[name].faded(share) for name in order}
+    return {name: each for name, each in faded.items() if each.count >= LEAST_RUNS}
+
+
+def costs_of(known: RunTimes) -> dict[str, float]:
+    """Return what a start of each type costs; no type that is not here has another cost than 1."""
+    runs = sum(each.count for each in known.values())
+    total_ms = sum(each.total_ms for each in known.values())
+    if runs <= 0 or total_ms < 1:
+        return {}
+    mean_ms = total_ms / runs
+    return {name: _cost(each, mean_ms) for name, each in known.items()}
+
+
+def _cost(of: Runs, mean_ms: float) -> float:
+    cost = (of.total_ms / mean_ms + DOUBTS) / (of.count + DOUBTS)
+    return round(min(MOST_COST, max(LEAST_COST, cost)), 3)
+
+
+def read_run_times(text: str) -> dict[str, Runs]:
+    """Read stored run times."""
+    return {name: Runs(*row) for name, row in json.loads(text or "{}").items()}
+
+
+def run_times_text(known: RunTimes) -> str:
+    """Write run times as JSON: they are part of an item that is read by the kilobyte."""
+    rows = {name: [round(each.count, 2), round(each.total_ms)] for name, each in known.items()}
+    return json.dumps(rows, separators=(",", ":"), ensure_ascii=False)

@@ -57,7 +57,7 @@ class WorkerInfo(WorkerReport):
     :ivar seen_before: its heartbeat before the last one; None while there was only one.
     :ivar beats: its heartbeats since its id was registered.
     :ivar directive: the state that it was asked to take: ``running``, ``quiet`` or ``terminate``.
-    :ivar directed_by: who asked for that last, as ``domain.actor`` stores it.
+    :ivar directed_by: who asked for that last, as ``domain.credentials`` stores it.
     :ivar principal: who registered its id; empty where access is open or it runs inside AWS.
     """
 

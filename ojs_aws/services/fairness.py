@@ -28,7 +28,7 @@ from ojs_aws.domain.fairness import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
-from ojs_aws.domain.queues.lines import line_of
+from ojs_aws.domain.jobs.ready_keys import line_of
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 

@@ -45,7 +45,7 @@ from benchmarks.hot_keys import Writes, observe
 from benchmarks.log_readers import JOB_RECORDS, PUT_MS, RATE, READERS, ways
 from benchmarks.one_item import KINDS, units_of
 from ojs_aws.adapters.dynamodb.queues.totals import QUEUES
-from ojs_aws.domain.queues.lines import line_of
+from ojs_aws.domain.jobs.ready_keys import line_of
 from ojs_aws.pricing import MONTH_S, PRICES
 
 pytestmark = pytest.mark.thorough

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.fairness import Runs, read_run_times
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import virtual_start
-from ojs_aws.domain.queues.fair_costs import Runs, read_run_times
 from tests.aws import EmbeddedAws
 from tests.functions.test_queue_totals import Deployed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.limits.tenants import TenantSettings
+from ojs_aws.domain.tenants import TenantSettings
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.aws import EmbeddedAws

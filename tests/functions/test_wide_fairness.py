@@ -9,8 +9,7 @@ import pytest
 from ojs_aws.domain.fairness import COST_NS
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.jobs.ready_keys import begins_share, virtual_start
-from ojs_aws.domain.queues.lines import line_of
+from ojs_aws.domain.jobs.ready_keys import begins_share, line_of, virtual_start
 from ojs_aws.services.jobs.fetch.wide_queue import FIRST_EVERY
 from tests.functions.test_wide_queues import LINES, Office
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.jobs.progress import Progress
+from ojs_aws.domain.jobs.outcomes import Progress
 from ojs_aws.domain.timestamps import Instant
 from tests.mutation import report
 from tests.mutation.clauses import key_removals, parse, removals

@@ -484,7 +484,7 @@ MUTATIONS: Final = (
     Mutation(
         "task-overdue-at-once",
         "each task with a timeout has had its time",
-        "ojs_aws.domain.bindings.stopped_tasks:Task.is_overdue",
+        "ojs_aws.domain.bindings.tasks:Task.is_overdue",
         (("return now >= self.started_at + longest", "return True"),),
     ),
     Mutation(

@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.adapters.tasks import Tasks
-from ojs_aws.domain.bindings.stopped_tasks import Task, TaskEnd, read_task
-from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.bindings.tasks import Task, TaskBinding, TaskEnd, read_task
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.memory_aws.calls import Call

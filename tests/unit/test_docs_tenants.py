@@ -8,8 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ojs_aws.adapters.dynamodb.queues.totals import TENANTS
-from ojs_aws.domain.limits.tenants import TenantSettings
-from ojs_aws.domain.tenants import MAX_TENANT_LENGTH, tenant_of
+from ojs_aws.domain.tenants import MAX_TENANT_LENGTH, TenantSettings, tenant_of
 from ojs_aws.services.jobs.fetch.candidates import HEAD_SPARE
 from ojs_aws.services.jobs.fetch.service import TENANT_HEAD
 from ojs_aws.services.jobs.fetch.tenant_round import MAX_ROWS, PAGE

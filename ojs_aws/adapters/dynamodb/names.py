@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.jobs.ready_keys import READY_BASE
-from ojs_aws.domain.queues.lines import line_of
+from ojs_aws.domain.jobs.ready_keys import READY_BASE, line_of
 from ojs_aws.topology import JOB_SORT_KEY, STATE_ATTRIBUTE
 
 PK: Final = "pk"

@@ -128,7 +128,7 @@ class WorkerRegistry(InTable):
 
         Makes one conditional update.
 
-        :param by: who does it, as ``domain.actor`` stores it.
+        :param by: who does it, as ``domain.credentials`` stores it.
         :returns: the worker before; None, and nothing is written, when there is no such worker.
             A directive to terminate is never replaced by another one.
         """

@@ -193,7 +193,7 @@ class BulkDone:
     :ivar total: jobs that it was about.
     :ivar done: those that it did it to.
     :ivar is_atomic: all or none.
-    :ivar by: who did it, as ``domain.actor`` stores it; empty where nobody knows.
+    :ivar by: who did it, as ``domain.credentials`` stores it; empty where nobody knows.
     """
 
     id: str
@@ -213,7 +213,7 @@ class OperationDone:
     :ivar operation: id of the operation.
     :ivar target: what it was done to: a JSON object.
     :ivar queue: that it concerns, or empty.
-    :ivar by: who did it, as ``domain.actor`` stores it.
+    :ivar by: who did it, as ``domain.credentials`` stores it.
     """
 
     id: str

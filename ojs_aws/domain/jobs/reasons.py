@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ojs_aws.domain.bindings.tasks import TASK_WORKER, TaskAttempt
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs.lifecycle import SNOOZE
-from ojs_aws.domain.jobs.task_attempts import TASK_WORKER, TaskAttempt
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 
 

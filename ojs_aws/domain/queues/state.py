@@ -23,7 +23,7 @@ class QueueInfo:
     :ivar swept_until: every far job due up to here has its message.
     :ivar sweep_cursor: and so have those due just after it, up to this place in the list; empty
         when the sweep stopped between two instants.
-    :ivar paused_by: who paused it, as ``domain.actor`` stores it; empty where nobody knows.
+    :ivar paused_by: who paused it, as ``domain.credentials`` stores it; empty where nobody knows.
     :ivar resumed_by: who resumed it last, in the same way.
     :ivar triggers: ids of the Lambda triggers that a pause switched off, until they are on again.
     :ivar suspended: the bindings of the queue to which nothing is dispatched, by their names.
@@ -75,7 +75,7 @@ class QueueSettings:
     :ivar members: as ``domain.queues.config`` keeps them, the queue's limit not among them.
     :ivar revision: writes so far; 0 where nothing was ever set.
     :ivar by: who wrote the last one; empty where nobody knows.
-    :ivar run_times: how long its jobs ran, as ``domain.queues.fair_costs`` writes it; empty
+    :ivar run_times: how long its jobs ran, as ``domain.fairness`` writes it; empty
         where nobody wants to know, or nothing is known.
     """
 

@@ -27,7 +27,7 @@ class SchemaName:
     """Names one version of a type's schema.
 
     :ivar uri: what jobs name it by, in their attribute ``schema``.
-    :ivar by: who registered it, as ``domain.actor`` stores it; empty where nobody knows.
+    :ivar by: who registered it, as ``domain.credentials`` stores it; empty where nobody knows.
     """
 
     type: str

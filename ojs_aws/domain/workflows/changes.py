@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import wrong_state
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.actor import Actor, stored_actor
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.batches import OperationDone
 from ojs_aws.domain.json_text import encode

@@ -94,7 +94,7 @@ class Backend(Foundation):
     @cached_property
     def tenant_admin(self) -> TenantAdmin:
         """Return the service of what operators set for tenants."""
-        from ojs_aws.domain.limits.tenants import limits_of_all
+        from ojs_aws.domain.tenants import limits_of_all
         from ojs_aws.services.tenants.admin import TenantAdmin
 
         stores, of_all = self.stores, limits_of_all(self.settings.tenant_limits)

@@ -156,7 +156,7 @@ class Foundation:
         """Return how many jobs of a tenant may run that has no limit of its own."""
         if not self.settings.tenant_limits:
             return None
-        from ojs_aws.domain.limits.tenants import limits_of_all  # few deployments have any
+        from ojs_aws.domain.tenants import limits_of_all  # few deployments have any
 
         return limits_of_all(self.settings.tenant_limits).max_concurrency
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.actor import Actor
+    from ojs_aws.domain.credentials import Actor
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices

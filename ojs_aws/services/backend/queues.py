@@ -131,7 +131,7 @@ class QueueServices:
     @cached_property
     def tenant_settings(self) -> TenantSettingsCache:
         """Return the tenants' settings for PUSH."""
-        from ojs_aws.domain.limits.tenants import limits_of_all
+        from ojs_aws.domain.tenants import limits_of_all
         from ojs_aws.services.tenants.settings import TenantSettingsCache
 
         stores, settings = self._shared.stores, self._shared.settings

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.credentials import Actor, by_hand
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import field_error, wrong_state
 from ojs_aws.domain.conflicts import NotAdmittedError
+from ojs_aws.domain.credentials import Actor, by_hand
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant

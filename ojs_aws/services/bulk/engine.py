@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Final
 
 from ojs_aws.domain.access import View
-from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id, field_error, wrong_state
 from ojs_aws.domain.conflicts import StaleJobError
+from ojs_aws.domain.credentials import Actor, by_hand
 from ojs_aws.domain.errors import (
     BackendUnavailableError,
     ConflictError,

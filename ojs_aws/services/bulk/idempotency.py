@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.events import event_id
 from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
 from ojs_aws.domain.timestamps import Instant

@@ -11,8 +11,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.conflicts import StaleCronError
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import CronEntry, OverlapPolicy
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError, OjsError

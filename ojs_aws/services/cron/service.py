@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import field_error, invalid, unknown_cron
 from ojs_aws.domain.conflicts import StaleCronError
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.cron import transitions as cron
 from ojs_aws.domain.cron.entry import (
     MAX_NAME_LENGTH,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import check_job_id, field_error
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.by_filter import MAX_DRY

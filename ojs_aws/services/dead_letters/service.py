@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id, field_error, not_found, wrong_state
 from ojs_aws.domain.conflicts import StaleJobError
+from ojs_aws.domain.credentials import Actor, by_hand
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle

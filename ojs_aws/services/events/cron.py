@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ojs_aws.domain.actor import by_whom
+from ojs_aws.domain.credentials import by_whom
 from ojs_aws.domain.cron.entry import CronEntry, Occurrence, Outcome
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode

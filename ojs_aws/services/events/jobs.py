@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ojs_aws.domain.actor import read_actor
+from ojs_aws.domain.credentials import read_actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.job import Failure, JobRecord, JobState, Reservation

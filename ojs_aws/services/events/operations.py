@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ojs_aws.domain.actor import by_whom
+from ojs_aws.domain.credentials import by_whom
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode

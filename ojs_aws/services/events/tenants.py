@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.actor import by_whom
+from ojs_aws.domain.credentials import by_whom
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import Bucket, scope_of
-from ojs_aws.domain.limits.tenants import (
+from ojs_aws.domain.tenants import (
     CHANGES,
     CONCURRENCY,
     CREATED,
@@ -24,7 +24,7 @@ from ojs_aws.services.events.commit import Commit, MadeEvent
 
 if TYPE_CHECKING:
     from ojs_aws.domain.jobs.batches import OperationDone
-    from ojs_aws.domain.limits.tenants import TenantRefusals
+    from ojs_aws.domain.tenants import TenantRefusals
     from ojs_aws.domain.timestamps import Instant
 
 EXCEEDED: Final = "tenant.limit_exceeded"

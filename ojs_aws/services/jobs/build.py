@@ -162,14 +162,14 @@ class JobBuilder:
         weight = self.tenants().of(tenant).fairness_weight if is_weighed else None
         share = share_of(job, own, by, tenant, weight)
         if settings.costs is not None:
-            from ojs_aws.domain.queues.fair_costs import UNKNOWN_COST
+            from ojs_aws.domain.fairness import UNKNOWN_COST
 
             share = replace(share, cost=settings.costs.get(envelope.type, UNKNOWN_COST))
         return replace(envelope, fairness=share)
 
     def _shard(self, envelope: Envelope, shards: int) -> int:
         """Return the line of a new job: by its sequence if it is part of one, else by its id."""
-        from ojs_aws.domain.queues.lines import shard_of  # few queues are wide
+        from ojs_aws.domain.jobs.ready_keys import shard_of  # few queues are wide
 
         place = envelope.sequence
         name = envelope.id if place is None else f"{envelope.tenant}/{place.key}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ojs_aws.domain.actor import Actor, by_hand
 from ojs_aws.domain.attributes import check_job_id
+from ojs_aws.domain.credentials import Actor, by_hand
 from ojs_aws.domain.job import Failure, JobRecord
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.outcomes import as_of

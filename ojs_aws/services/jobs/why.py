@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.actor import read_actor
 from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.credentials import read_actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.job_policies import Limit

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import field_error, not_found
-from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, read_config
 from ojs_aws.domain.bindings.endpoints import check_endpoint
 from ojs_aws.domain.bindings.functions import (
+    NO_CONFIG,
     AllowedTarget,
     Binding,
+    BindingConfig,
     Suspension,
     limits_of,
+    read_config,
     types_of,
 )
 from ojs_aws.domain.errors import ConflictError, JsonValue

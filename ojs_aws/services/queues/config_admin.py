@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, invalid, not_found
 from ojs_aws.domain.conflicts import StaleSettingsError
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import ConflictError, JsonValue, NotFoundError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import encode

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.queues.fair_costs import NO_RUNS, Runs, added, read_run_times, run_times_text
+from ojs_aws.domain.fairness import NO_RUNS, Runs, added_runs, read_run_times, run_times_text
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.counters import Changed
@@ -66,11 +66,11 @@ class CostLearner:
 
     def _write(self, queue: str, learnt: _Learnt) -> None:
         """Add what was learnt to what is known; later, if others do so or AWS does not take it."""
-        learnt.runs = added({}, learnt.runs)  # however many types clients make up
+        learnt.runs = added_runs({}, learnt.runs)  # however many types clients make up
         try:
             own = self.settings().load([queue]).get(queue)
             if own is not None:
-                text = run_times_text(added(read_run_times(own.run_times), learnt.runs))
+                text = run_times_text(added_runs(read_run_times(own.run_times), learnt.runs))
                 if not self.settings().learn(own, text):
                     return
         except OjsError:

@@ -224,7 +224,7 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
 
 def _costs(own: QueueSettings) -> Mapping[str, float]:
     """Return what starts cost by the run times that were learnt."""
-    from ojs_aws.domain.queues.fair_costs import costs_of, read_run_times  # few queues learn them
+    from ojs_aws.domain.fairness import costs_of, read_run_times  # few queues learn them
 
     return costs_of(read_run_times(own.run_times))
 

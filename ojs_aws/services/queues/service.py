@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_queue, not_found
 from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.queues.state import QueueInfo, Triggers

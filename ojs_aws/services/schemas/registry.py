@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import check_type, field_error, invalid, is_uri, not_found, too_large
 from ojs_aws.domain.conflicts import SchemaTakenError
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import (
     ConflictError,
     IncompatibleSchemaError,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.limits.rules import Bucket, LimitScope, tenant_key
-from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.queues.tallies import (
     DAY_MS,
     MINUTE_MS,
@@ -24,7 +23,7 @@ from ojs_aws.domain.queues.tallies import (
     total,
 )
 from ojs_aws.domain.runtime import Clock
-from ojs_aws.domain.tenants import OTHER_TENANTS
+from ojs_aws.domain.tenants import OTHER_TENANTS, UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from ojs_aws.domain.errors import JsonValue, OjsError, TenantLimitError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.rules import tenant_key
-from ojs_aws.domain.limits.tenants import DEPTH, RATE, SCHEDULED, TenantRefusals, TenantSettings
 from ojs_aws.domain.runtime import Clock
+from ojs_aws.domain.tenants import DEPTH, RATE, SCHEDULED, TenantRefusals, TenantSettings
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.push_settings import MAX_KEPT
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import TenantSuspendedError
 from ojs_aws.domain.limits.rules import Bucket, tenant_key
-from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
+from ojs_aws.domain.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.push_settings import SettingsCache
 

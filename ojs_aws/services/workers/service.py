@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor, stored_actor
 from ojs_aws.domain.attributes import not_found, wrong_state
+from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.attributes import field_error, invalid, unknown_workflow
 from ojs_aws.domain.conflicts import StaleWorkflowError
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendUnavailableError,

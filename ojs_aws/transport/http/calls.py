@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast,
 from urllib.parse import unquote
 
 from ojs_aws.domain.access import ANYBODY, Caller
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import InvalidPayloadError, JsonValue
 from ojs_aws.domain.events import trace_of
 from ojs_aws.domain.json_text import Member, RawJson, encode, parse_object

@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs import UnreadableMessageError
-from ojs_aws.domain.bindings.config import NO_CONFIG
-from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, limits_of, wait_ms
-from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.bindings.functions import (
+    NO_CONFIG,
+    Binding,
+    Suspension,
+    binding_of,
+    limits_of,
+    wait_ms,
+)
+from ojs_aws.domain.bindings.tasks import TASK_WORKER, TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import attempt_of
-from ojs_aws.domain.jobs.task_attempts import TASK_WORKER
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.render import render_job

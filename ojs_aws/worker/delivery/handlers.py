@@ -14,9 +14,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig
 from ojs_aws.domain.bindings.endpoints import check_endpoint, check_prefix
-from ojs_aws.domain.bindings.functions import Binding, Suspension, binding_of, limits_of, wait_ms
+from ojs_aws.domain.bindings.functions import (
+    NO_CONFIG,
+    Binding,
+    BindingConfig,
+    Suspension,
+    binding_of,
+    limits_of,
+    wait_ms,
+)
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError

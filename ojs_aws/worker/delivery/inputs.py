@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.config import CONFIG_VARIABLE, NO_CONFIG, BindingConfig
-from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.bindings.functions import NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings.tasks import CONFIG_VARIABLE, TaskAttempt, TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.task_attempts import TaskAttempt
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import EVENT_PREFIX

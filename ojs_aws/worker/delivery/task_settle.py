@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.bindings.functions import wait_ms
-from ojs_aws.domain.bindings.stopped_tasks import TASK_FAILED, Task, TaskEnd, read_task
-from ojs_aws.domain.bindings.tasks import TaskBinding
+from ojs_aws.domain.bindings.tasks import TASK_FAILED, Task, TaskBinding, TaskEnd, read_task
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.worker.delivery.settle import finally_failed, is_settled, settled_each

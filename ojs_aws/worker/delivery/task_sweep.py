@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.bindings.stopped_tasks import Task, read_task
+from ojs_aws.domain.bindings.tasks import Task, read_task
 from ojs_aws.domain.errors import ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines

@@ -34,9 +34,9 @@ from ojs_aws.domain.job_policies import Retention as Kept
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.jobs.outcomes import kept_s
+from ojs_aws.domain.jobs.ready_keys import read_line
 from ojs_aws.domain.json_text import RawJson, decode, encode
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.queues.lines import read_line
 from ojs_aws.domain.retry import RetryPolicy, read_retry_policy
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S

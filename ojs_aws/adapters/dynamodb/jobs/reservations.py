@@ -24,8 +24,7 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.job import Checkpoint, Document, JobState, Reservation, size_of
 from ojs_aws.domain.jobs.held_job import AttemptRef, Extension, Holder
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, PERMANENT_S, LeftToStream
-from ojs_aws.domain.jobs.progress import Progress
+from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, PERMANENT_S, LeftToStream, Progress
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:

@@ -11,8 +11,14 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.domain.bindings.config import NO_CONFIG, BindingConfig, stored_config
-from ojs_aws.domain.bindings.functions import Suspension, read_suspension, write_suspension
+from ojs_aws.domain.bindings.functions import (
+    NO_CONFIG,
+    BindingConfig,
+    Suspension,
+    read_suspension,
+    stored_config,
+    write_suspension,
+)
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import QUEUE_PARTITION

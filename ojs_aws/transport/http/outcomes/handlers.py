@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.jobs.outcomes import read_notes
-from ojs_aws.domain.jobs.progress import read_report
+from ojs_aws.domain.jobs.outcomes import read_notes, read_report
 from ojs_aws.services.outcomes.results import check_ids, is_job_id
 from ojs_aws.transport.http.attempts import reporter_of
 from ojs_aws.transport.http.authorization import check_job, check_workflow, within_bounds

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import PermissionDeniedError
-from ojs_aws.domain.limits.tenants import CHANGES, UNLIMITED, TenantSettings, changes_of
 from ojs_aws.domain.queues.tallies import TallyKind
-from ojs_aws.domain.tenants import check_tenant
+from ojs_aws.domain.tenants import CHANGES, UNLIMITED, TenantSettings, changes_of, check_tenant
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.tenants.admin import RATE_MINUTES, Change, TenantCounts, TenantState
 from ojs_aws.transport.http.calls import Answer, Call, json_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from ojs_aws.domain.actor import change_number, read_actor
 from ojs_aws.domain.attributes import check_queue, field_error, invalid
+from ojs_aws.domain.credentials import change_number, read_actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant, format_instant

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from ojs_aws.domain.actor import Actor
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.batches import OperationDone
 from ojs_aws.services.access.audit import OperationAudit

@@ -12,7 +12,7 @@ from ojs_aws.domain.events import REQUIRED_DATA, Event
 from ojs_aws.domain.jobs.batches import OperationDone
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.limits.rules import Bucket, tenant_key
-from ojs_aws.domain.limits.tenants import (
+from ojs_aws.domain.tenants import (
     UNLIMITED,
     TenantRefusals,
     TenantSettings,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.limits.tenants import TenantSettings
+from ojs_aws.domain.tenants import TenantSettings
 from ojs_aws.services.jobs.build import JobBuilder
 from tests.jobs import any_job
 from tests.simulation.world import World

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.actor import Actor
 from ojs_aws.domain.conflicts import QueueMissingError
+from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.ready_keys import ready_since

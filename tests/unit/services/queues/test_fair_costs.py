@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.domain.fairness import MOST_TYPES, Runs, read_run_times
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.queues.fair_costs import MOST_TYPES, Runs, read_run_times
 from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.counters import Changed

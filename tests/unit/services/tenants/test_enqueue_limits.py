@@ -15,8 +15,8 @@ from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.domain.errors import TenantLimitError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Window
-from ojs_aws.domain.limits.tenants import TenantRefusals, TenantSettings
 from ojs_aws.domain.queues.tallies import QueueTotals
+from ojs_aws.domain.tenants import TenantRefusals, TenantSettings
 from ojs_aws.services.tenants import enqueue_limits as module
 from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
 from ojs_aws.testing.deployment import FakeClock

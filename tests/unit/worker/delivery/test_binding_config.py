@@ -14,7 +14,8 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.config import CONFIG_VARIABLE, BindingConfig, read_config
+from ojs_aws.domain.bindings.functions import BindingConfig, read_config
+from ojs_aws.domain.bindings.tasks import CONFIG_VARIABLE
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit

@@ -11,9 +11,8 @@ from typing import Final
 import pytest
 
 from ojs_aws.domain.bindings.functions import COOLDOWN_MS
-from ojs_aws.domain.bindings.stopped_tasks import Task
+from ojs_aws.domain.bindings.tasks import Task, TaskAttempt
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.jobs.task_attempts import TaskAttempt
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.worker.delivery.task_settle import TaskSuspensions
 from tests.fake_ecs import refusal

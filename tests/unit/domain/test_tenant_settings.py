@@ -8,7 +8,7 @@ from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonV
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.limits.policies import LARGEST, effective, override_of
 from ojs_aws.domain.limits.rules import Bucket, LimitRefusal, take, tenant_key
-from ojs_aws.domain.limits.tenants import UNLIMITED, TenantSettings, settings_in
+from ojs_aws.domain.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.timestamps import Instant
 
 NOW = Instant(1_760_000_000_000)

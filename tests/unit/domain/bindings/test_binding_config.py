@@ -7,15 +7,16 @@ from typing import Any, Final
 
 import pytest
 
-from ojs_aws.domain.bindings.config import (
+from ojs_aws.domain.bindings.functions import (
     LONGEST_PATTERNS,
     LONGEST_TIMEOUT_MS,
     NO_CONFIG,
+    Binding,
     BindingConfig,
+    limits_of,
     read_config,
     stored_config,
 )
-from ojs_aws.domain.bindings.functions import Binding, limits_of
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.job_policies import Limit
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ojs_aws.domain.queues.fair_costs import (
+from ojs_aws.domain.fairness import (
     DOUBTS,
     LEAST_COST,
     LEAST_RUNS,
@@ -14,7 +14,7 @@ from ojs_aws.domain.queues.fair_costs import (
     MOST_RUNS,
     MOST_TYPES,
     Runs,
-    added,
+    added_runs,
     costs_of,
     read_run_times,
     run_times_text,
@@ -84,7 +84,7 @@ def test_a_type_is_bounded_by_an_eighth_and_eight() -> None:
 @given(KNOWN, KNOWN)
 def test_run_times_add_up_and_fade(known: dict[str, Runs], more: dict[str, Runs]) -> None:
     """No more are remembered than is allowed, and each type keeps its mean and its share."""
-    found = added(known, more)
+    found = added_runs(known, more)
     assert sum(each.count for each in found.values()) <= MOST_RUNS * 1.001
     for name, each in found.items():
         both = [runs[name] for runs in (known, more) if name in runs]
@@ -99,11 +99,11 @@ def test_run_times_add_up_and_fade(known: dict[str, Runs], more: dict[str, Runs]
 def test_types_that_ran_least_are_forgotten() -> None:
     """There are as many as there are; what faded away is gone, too."""
     known = {f"t{number:03}": Runs(1 + number, 10) for number in range(MOST_TYPES + 3)}
-    assert sorted(added(known, {})) == sorted(known)[3:]
+    assert sorted(added_runs(known, {})) == sorted(known)[3:]
     old = {"old": Runs(1, 10)}
     much = {"new": Runs(MOST_RUNS / LEAST_RUNS, 10)}
-    assert added(old, much).keys() == {"new"}
-    assert added(old, {"new": Runs(MOST_RUNS / LEAST_RUNS - 2, 10)}).keys() == {"old", "new"}
+    assert added_runs(old, much).keys() == {"new"}
+    assert added_runs(old, {"new": Runs(MOST_RUNS / LEAST_RUNS - 2, 10)}).keys() == {"old", "new"}
 
 
 @given(KNOWN)
