@@ -19,7 +19,7 @@ from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.engine import BulkAction
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
-from ojs_aws.services.system.job_findings import FindingCode
+from ojs_aws.services.system.queue_findings import FindingCode
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import OJS, Api
 from tests.aws import EmbeddedAws
@@ -130,10 +130,10 @@ def test_a_bulk_priority_costs_a_write_for_each_job_and_no_message(
         push(backend, clock, Job("demo.echo", [number], pending=True, priority=number))
     wanted = JobFilter(queue="default", states=frozenset({JobState.PENDING}))
     with aws.calls.counted() as calls:
-        assert backend.bulk.priority(2, wanted, is_dry=True).done == 2
+        assert backend.bulk.by_filter.reprioritise(2, wanted, is_dry=True).done == 2
     assert calls == {"Query": 1, "BatchGetItem": 1}
     with aws.calls.counted() as calls:
-        assert backend.bulk.priority(2, wanted).done == 2
+        assert backend.bulk.by_filter.reprioritise(2, wanted).done == 2
     writes = calls.pop("PutItem", 0) + calls.pop("UpdateItem", 0)
     assert (writes, calls) == (2, {"Query": 1, "BatchGetItem": 1})
 

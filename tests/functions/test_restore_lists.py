@@ -12,8 +12,8 @@ from ojs_aws.adapters.dynamodb.table_restore import TableScan
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.upkeep import list_repair
-from ojs_aws.services.upkeep.list_repair import SETTLING_MS, ListRepairReport
+from ojs_aws.services.upkeep import repair as repairs
+from ojs_aws.services.upkeep.repair import SETTLING_MS, ListRepairReport
 from tests.aws import embedded, machine_ms
 from tests.commands import run_command
 from tests.functions.test_completed_lists import WORKER, Deployed
@@ -162,8 +162,8 @@ def test_many_jobs_are_compared_in_portions(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many the table has, memory holds a bounded number."""
-    monkeypatch.setattr(list_repair, "CHUNK", 4)
-    monkeypatch.setattr(list_repair, "PAGE", 3)
+    monkeypatch.setattr(repairs, "CHUNK", 4)
+    monkeypatch.setattr(repairs, "COMPARED", 3)
     lost = deployed.complete(10)
     lose(deployed)
     settle(deployed)

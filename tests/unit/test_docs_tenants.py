@@ -15,7 +15,7 @@ from ojs_aws.services.jobs.fetch.tenant_round import MAX_ROWS, PAGE
 from ojs_aws.services.jobs.list_walk import MAX_EXAMINED
 from ojs_aws.services.limits.admin import MAX_TYPES
 from ojs_aws.services.tenants.admin import RATE_MINUTES
-from ojs_aws.services.tenants.settings import SUSPENDED_S
+from ojs_aws.services.tenants.enqueue_limits import SUSPENDED_S
 
 TEXT = (Path(__file__).parents[2] / "docs" / "tenants.md").read_text("utf-8")
 

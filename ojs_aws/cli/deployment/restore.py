@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.timestamps import Instant
-    from ojs_aws.services.upkeep.list_repair import ListRepairReport
+    from ojs_aws.services.upkeep.repair import ListRepairReport
 
 app = typer.Typer(
     name="restore",

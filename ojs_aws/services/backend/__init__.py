@@ -25,8 +25,7 @@ from ojs_aws.services.backend.upkeep import UpkeepServices
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.services.access.api_keys import KeyAdmin
-    from ojs_aws.services.access.audit import OperationAudit
-    from ojs_aws.services.access.client_limits import ClientRateLimits
+    from ojs_aws.services.access.callers import ClientRateLimits, OperationAudit
     from ojs_aws.services.backend.foundation import Stores
     from ojs_aws.services.limits.admin import LimitAdmin
     from ojs_aws.services.sequences.advance import SequenceAdvance
@@ -111,7 +110,7 @@ class Backend(Foundation):
     @cached_property
     def audit(self) -> OperationAudit:
         """Return the service that records who did an operation."""
-        from ojs_aws.services.access.audit import OperationAudit
+        from ojs_aws.services.access.callers import OperationAudit
 
         return OperationAudit(self.stores.bulk(), self.clock, self.ids)
 
@@ -125,21 +124,16 @@ class Backend(Foundation):
     @cached_property
     def findings(self) -> Findings:
         """Return the service that finds what needs attention."""
-        from ojs_aws.services.system.failure_findings import WorkerDeaths
         from ojs_aws.services.system.findings import Findings
-        from ojs_aws.services.system.job_findings import MissingHandlers
-        from ojs_aws.services.system.line_findings import LineFindings
-        from ojs_aws.services.system.worker_findings import WorkerFindings
+        from ojs_aws.services.system.queue_findings import LineFindings
 
         stores = self.stores
         return Findings(
             statistics=self.statistics,
             queues=stores.queues,
             store=stores.store,
-            workers=WorkerFindings(registry=stores.workers, store=stores.store),
+            workers=stores.workers,
             failures=lambda: self.failures,
-            deaths=WorkerDeaths(store=stores.store),
-            missing_handlers=MissingHandlers(stores.store),
             lines=LineFindings(
                 settings=stores.queue_settings,
                 statistics=self.queues.statistics,
@@ -158,7 +152,7 @@ class Backend(Foundation):
         from functools import cache
 
         from ojs_aws.domain.limits.rules import ClientRate
-        from ojs_aws.services.access.client_limits import ClientRateLimits
+        from ojs_aws.services.access.callers import ClientRateLimits
 
         per_s = settings.client_rate_per_s
         rate = ClientRate(per_s=per_s, burst=settings.client_burst or 2 * per_s)

@@ -6,18 +6,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ojs_aws.services.access.callers import CompletionEvents
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.jobs import JobServices
     from ojs_aws.services.backend.queues import QueueServices
-    from ojs_aws.services.bulk.by_filter import BulkByFilter, BulkPriority
+    from ojs_aws.services.bulk.by_filter import BulkByFilter
     from ojs_aws.services.bulk.changes import BulkChanges
     from ojs_aws.services.bulk.engine import BulkEngine
-    from ojs_aws.services.bulk.enqueue import BulkEnqueue
-    from ojs_aws.services.bulk.idempotency import CompletionEvents, IdempotentRequests
+    from ojs_aws.services.bulk.enqueue import BulkEnqueue, IdempotentRequests
     from ojs_aws.services.cron.scheduler import CronScheduler
     from ojs_aws.services.cron.service import Cron
-    from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
-    from ojs_aws.services.dead_letters.search import DeadLetterSearch
+    from ojs_aws.services.dead_letters.search import DeadLetterBulk, DeadLetterSearch
     from ojs_aws.services.dead_letters.service import DeadLetters
     from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
     from ojs_aws.services.outcomes.progress import Checkpoints, JobProgress
@@ -76,23 +75,16 @@ class BulkServices(_ServicesOnJobs):
         return BulkByFilter(self.engine, self._jobs.search)
 
     @cached_property
-    def priority(self) -> BulkPriority:
-        """Return the service that gives the jobs of a filter a priority."""
-        from ojs_aws.services.bulk.by_filter import BulkPriority
-
-        return BulkPriority(self.engine, self._jobs.search)
-
-    @cached_property
     def idempotency(self) -> IdempotentRequests:
         """Return the service that runs a bulk operation once for its idempotency key."""
-        from ojs_aws.services.bulk.idempotency import IdempotentRequests
+        from ojs_aws.services.bulk.enqueue import IdempotentRequests
 
         return IdempotentRequests(self._shared.stores.bulk(), self._shared.clock)
 
     @cached_property
     def completion_events(self) -> CompletionEvents:
         """Return the service that publishes finished bulk operations."""
-        from ojs_aws.services.bulk.idempotency import CompletionEvents
+        from ojs_aws.services.access.callers import CompletionEvents
 
         shared = self._shared
         return CompletionEvents(shared.stores.bulk(), shared.clock, shared.ids)
@@ -132,7 +124,7 @@ class DeadLetterServices(_Services):
     @cached_property
     def bulk(self) -> DeadLetterBulk:
         """Return the service of bulk operations on dead letters."""
-        from ojs_aws.services.dead_letters.bulk import DeadLetterBulk
+        from ojs_aws.services.dead_letters.search import DeadLetterBulk
 
         return DeadLetterBulk(self._bulk.engine, self._search)
 
@@ -142,8 +134,7 @@ class DeadLetterServices(_Services):
 
         :raises InvalidRequestError: a replay rule of the settings cannot be read.
         """
-        from ojs_aws.services.dead_letters.replay_rules import read_replay_rules
-        from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
+        from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep, read_replay_rules
 
         shared = self._shared
         return DeadLetterUpkeep(

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.queues.rules import QueueRules
     from ojs_aws.services.queues.service import Queues
     from ojs_aws.services.queues.stats import QueueStatistics
-    from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits
-    from ojs_aws.services.tenants.settings import TenantSettingsCache
+    from ojs_aws.services.tenants.enqueue_limits import TenantEnqueueLimits, TenantSettingsCache
 
 
 class QueueServices:
@@ -132,7 +131,7 @@ class QueueServices:
     def tenant_settings(self) -> TenantSettingsCache:
         """Return the tenants' settings for PUSH."""
         from ojs_aws.domain.tenants import limits_of_all
-        from ojs_aws.services.tenants.settings import TenantSettingsCache
+        from ojs_aws.services.tenants.enqueue_limits import TenantSettingsCache
 
         stores, settings = self._shared.stores, self._shared.settings
         of_all = limits_of_all(settings.tenant_limits)

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend.features import WorkflowServices
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.queues import QueueServices
-    from ojs_aws.services.upkeep.list_repair import ListRepair
-    from ojs_aws.services.upkeep.repair import Repair
+    from ojs_aws.services.upkeep.repair import ListRepair, Repair
     from ojs_aws.services.upkeep.sweep import Sweep
     from ojs_aws.services.upkeep.totals_recount import TotalsRecount
 
@@ -71,7 +70,7 @@ class UpkeepServices:
     @cached_property
     def list_repair(self) -> ListRepair:
         """Return the service that makes up for changes that the table's stream lost."""
-        from ojs_aws.services.upkeep.list_repair import ListRepair
+        from ojs_aws.services.upkeep.repair import ListRepair
 
         shared, workflows = self._shared, self._workflows
         return ListRepair(shared.stores.store, shared.clock, lambda: workflows.service)

@@ -29,6 +29,8 @@ from ojs_aws.services.bulk.engine import (
     tried,
 )
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS
+from ojs_aws.services.jobs.job_lists import JobFilter
+from ojs_aws.services.jobs.search import JobSearch
 from ojs_aws.services.stored_jobs.change import found
 
 if TYPE_CHECKING:
@@ -107,7 +109,6 @@ class BulkChanges:
         jobs = {job.id: job for job in page.jobs if accepts(job)}
         return BulkReport(self.engine.change(action, STATES[action], jobs, by=by), page.cursor)
 
-    # ------------------------------------------------------------------ all or none
     def _together(
         self, action: BulkAction, ids: Sequence[str], view: View, by: Actor | None
     ) -> tuple[BulkOutcome, ...]:

@@ -33,6 +33,9 @@ from ojs_aws.services.stored_jobs.messages import JobMessages
 MAX_BULK: Final = 100
 """Jobs that one request of an operator changes."""
 
+MAX_DRY: Final = 1000
+"""Jobs that a dry run counts in one request."""
+
 BUDGET_MS: Final = 18_000
 """How long a request works on jobs; those that are left are reported as such."""
 NO_TIME: Final = "There was no time left for this job; send it again."

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_job_id, field_error, not_found, wrong_state
 from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.credentials import Actor, by_hand
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import JobList, ListTotal
+from ojs_aws.domain.jobs.validation import read_envelope
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.dead_letters.replay_rules import EnvelopeOverride
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
 from ojs_aws.services.queues.rules import QueueRules
 from ojs_aws.services.stored_jobs.change import JobChanger
@@ -33,6 +35,9 @@ MAX_COUNTED_QUEUES: Final = 50
 """Queues whose rows one request counts."""
 
 EVERYTHING: Final = DeadLetterFilter()
+
+ALLOWED: Final = ("args", "meta", "priority", "queue", "retry")
+"""Members of an envelope that may be changed before a retry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +199,69 @@ class DeadLetters:
                 message = f"Job '{job_id}' was changed meanwhile: it is {state}."
                 hint = "Look at it again before deleting it."
                 raise wrong_state("job", job_id, state, message, hint) from None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeOverride:
+    """Holds changes to an envelope: objects (``meta``, ``retry``) are merged, others replaced.
+
+    :ivar fits: whether a document stays in its job's item.
+    """
+
+    changes: Mapping[str, JsonValue]
+    rules: QueueRules
+    fits: Callable[[RawJson], bool]
+
+    def __post_init__(self) -> None:
+        """Refuse members that cannot be changed.
+
+        :raises InvalidRequestError: an attribute that identifies the job, or an unknown one.
+        """
+        unknown = sorted(set(self.changes) - set(ALLOWED))
+        if unknown:
+            raise InvalidRequestError(
+                f"The 'override' object knows {', '.join(ALLOWED)}; received '{unknown[0][:40]}'.",
+                details={"field": f"override.{unknown[0][:40]}", "allowed": [*ALLOWED]},
+            )
+
+    def apply(self, job: JobRecord, now: Instant) -> JobRecord:
+        """Return the job with its envelope changed, checked like any envelope.
+
+        :param job: with its document filled in.
+        :raises InvalidRequestError: the changed envelope is not one that could be pushed.
+        :raises PayloadTooLargeError: the document is too large to be changed in place.
+        """
+        members = stored_texts(str(job.document))
+        given = members | {"type": encode(job.type), "queue": encode(job.queue)}
+        if job.retry_document is not None:
+            given["retry"] = job.retry_document
+        for name, value in self.changes.items():
+            old = decode(given[name], max_depth=ANY_DEPTH) if name in given else None
+            if isinstance(old, dict) and isinstance(value, dict):
+                given[name] = encode({**old, **value})
+            else:
+                given[name] = encode(value)
+        envelope = read_envelope(Job.from_members(given), now)
+        if envelope.tenant != job.tenant:
+            message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."
+            raise field_error("override.meta.tenant_id", message)
+        self.rules.admit(envelope.queue)
+        changed = replace(
+            job,
+            queue=envelope.queue,
+            priority=envelope.priority,
+            retry=envelope.retry,
+            retry_document=envelope.retry_document,
+        )
+        if set(self.changes) & {"args", "meta", "priority"}:
+            document = assemble(envelope.document)
+            if not self.fits(document):
+                # One that is kept elsewhere would have to be stored by another write.
+                size = len(document.encode())
+                raise PayloadTooLargeError(
+                    f"With {size} bytes the job's document is too large to be changed in place.",
+                    details={"field": "override", "size_bytes": size},
+                    hint="Push a new job, and delete this one.",
+                )
+            changed = replace(changed, document=document)
+        return changed

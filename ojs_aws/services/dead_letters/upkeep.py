@@ -9,25 +9,31 @@ minute is looked at again, since the index may show rows late.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.conflicts import StaleJobError
-from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, Page
-from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.dead_letters.replay_rules import ReplayRule
-from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
-from ojs_aws.services.stored_jobs.list_stop import ListStop
+from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.timestamps import Instant, parse_duration
+from ojs_aws.services.dead_letters.search import DeadLetterFilter
+from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors, ListStop
 from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.dynamodb.watermarks import Watermarks
+
+MAX_RULES: Final = 20
+MAX_REPLAYS: Final = 100
+MAX_NAME: Final = 100
+_RULES_DEPTH: Final = 10
 
 EVERY_MS: Final = 300_000
 """How often the upkeep looks (section 8.1)."""
@@ -39,6 +45,88 @@ FAILED_AGAIN_MS: Final = 3_600_000
 """How long a dead letter that could not be replayed is tried again."""
 
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRule:
+    """Holds one rule.
+
+    :ivar wanted: which dead letters it is for.
+    :ivar delay_ms: how long after it was discarded a job is replayed, in milliseconds.
+    :ivar max_replays: how often one job is replayed at most, by all rules together.
+    """
+
+    name: str
+    wanted: DeadLetterFilter
+    delay_ms: int
+    max_replays: int
+
+    def applies_to(self, job: JobRecord) -> bool:
+        """Return whether this rule replays a dead letter, whatever its time."""
+        replays = job.replay.count if job.replay else 0
+        return replays < self.max_replays and self.wanted.accepts(job)
+
+
+def read_replay_rules(text: str) -> tuple[ReplayRule, ...]:
+    """Return the enabled rules of a JSON array; none for an empty text.
+
+    :raises InvalidRequestError: naming the rule and the attribute at fault.
+    """
+    if not text.strip():
+        return ()
+    rules = decode(text, max_depth=_RULES_DEPTH)
+    if not isinstance(rules, list) or len(rules) > MAX_RULES:
+        raise _bad("replay_rules", f"an array of at most {MAX_RULES} rules")
+    read = [_rule(rule, f"replay_rules[{index}]") for index, rule in enumerate(rules)]
+    enabled = [rule for rule in read if rule is not None]
+    if len({rule.name for rule in enabled}) < len(enabled):
+        raise _bad("replay_rules", "rules with names of their own")
+    return tuple(enabled)
+
+
+def _rule(rule: JsonValue, field: str) -> ReplayRule | None:
+    if not isinstance(rule, dict):
+        raise _bad(field, "an object")
+    name, enabled = rule.get("name"), rule.get("enabled", True)
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise _bad(f"{field}.name", f"a text of 1 to {MAX_NAME} characters")
+    if not isinstance(enabled, bool):
+        raise _bad(f"{field}.enabled", "a boolean")
+    replays = rule.get("max_replays", 1)
+    if isinstance(replays, bool) or not isinstance(replays, int) or not 0 < replays <= MAX_REPLAYS:
+        raise _bad(f"{field}.max_replays", f"a whole number from 1 to {MAX_REPLAYS}")
+    delay_ms = parse_duration(rule.get("delay", "PT0S"), f"{field}.delay")
+    wanted = _filter(rule.get("filter", {}), f"{field}.filter")
+    made = ReplayRule(name=name, wanted=wanted, delay_ms=delay_ms, max_replays=replays)
+    return made if enabled else None
+
+
+def _filter(value: JsonValue, field: str) -> DeadLetterFilter:
+    if not isinstance(value, dict):
+        raise _bad(field, "an object")
+    unknown = sorted(set(value) - {"queue", "type", "error_type"})
+    if unknown:
+        raise _bad(f"{field}.{unknown[0][:40]}", "one of queue, type and error_type")
+    try:
+        texts = _texts(value, field)
+        return DeadLetterFilter(
+            queue=texts.get("queue", ""),
+            type=texts.get("type", ""),
+            error_type=texts.get("error_type", ""),
+        )
+    except OjsError as problem:
+        raise _bad(field, problem.message) from problem
+
+
+def _texts(value: Mapping[str, JsonValue], field: str) -> dict[str, str]:
+    for name, item in value.items():
+        if not isinstance(item, str):
+            raise _bad(f"{field}.{name}", "a text")
+    return {name: str(item) for name, item in value.items()}
+
+
+def _bad(field: str, expected: str) -> InvalidRequestError:
+    return field_error(field, f"The '{field}' attribute must be {expected}.", expected=expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.queues.config import QueueConfig
     from ojs_aws.services.queues.push_settings import PushSettings, PushSettingsCache
     from ojs_aws.services.schemas.validation import SchemaValidation
-    from ojs_aws.services.tenants.settings import TenantSettingsCache
+    from ojs_aws.services.tenants.enqueue_limits import TenantSettingsCache
 
 
 _CHECKED: Final = tuple(field.name for field in fields(CheckedAttributes))

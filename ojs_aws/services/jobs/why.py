@@ -102,7 +102,7 @@ class Why:
             reasons = [*self._held_back(job, now, names_others=names_others), *reasons]
             checked = _CHECKED
         elif is_blocked(job):
-            from ojs_aws.services.sequences.reasons import why_blocked  # few jobs are
+            from ojs_aws.services.sequences.service import why_blocked  # few jobs are
 
             blocked = why_blocked(self.sequences(), job, now, names_others=names_others)
             reasons, checked = [blocked, *reasons], ("job", "sequence")

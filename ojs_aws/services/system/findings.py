@@ -15,8 +15,13 @@ from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.queues.tallies import DEAD_LETTER
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.system.failure_findings import NONE_FAILING, failing_queues
-from ojs_aws.services.system.job_findings import (
+from ojs_aws.services.system.failure_findings import (
+    NONE_FAILING,
+    failing_queues,
+    missing_handlers,
+    worker_deaths,
+)
+from ojs_aws.services.system.queue_findings import (
     MAX_NAMED,
     Finding,
     FindingCode,
@@ -25,20 +30,19 @@ from ojs_aws.services.system.job_findings import (
     caused_by,
     growing_backlogs,
 )
+from ojs_aws.services.system.worker_findings import worker_findings
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
     from ojs_aws.adapters.dynamodb.sequences import Sequences
+    from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
     from ojs_aws.domain.jobs.lists import ListedJob
     from ojs_aws.domain.jobs.reasons import Reason
     from ojs_aws.services.jobs.why import Why
-    from ojs_aws.services.system.failure_findings import WorkerDeaths
     from ojs_aws.services.system.failure_groups import FailureStatistics
-    from ojs_aws.services.system.job_findings import MissingHandlers
-    from ojs_aws.services.system.line_findings import LineFindings
+    from ojs_aws.services.system.queue_findings import LineFindings
     from ojs_aws.services.system.statistics import Statistics, Totals
-    from ojs_aws.services.system.worker_findings import WorkerFindings
 
 OLD_MS: Final = 300_000
 """A job that has been ready for longer waits too long."""
@@ -69,10 +73,8 @@ class Findings:
     statistics: Statistics
     queues: QueueRegistry
     store: JobStore
-    workers: WorkerFindings
+    workers: Callable[[], WorkerRegistry]
     failures: Callable[[], FailureStatistics]
-    deaths: WorkerDeaths
-    missing_handlers: MissingHandlers
     lines: LineFindings
     why: Callable[[], Why]
     sequences: Callable[[], Sequences]
@@ -95,10 +97,10 @@ class Findings:
         failures = self.failures().report(sees=lambda queue: sees is None or sees(queue, None))
         failing = failing_queues(totals, failures.groups if sees is None else ())
         found += failing
-        found += self.deaths(failures, sees, checks, "" if failing else NONE_FAILING)
-        found += self.missing_handlers(failures, sees)
+        found += worker_deaths(self.store, failures, sees, checks, "" if failing else NONE_FAILING)
+        found += missing_handlers(self.store, failures, sees)
         if sees is None:
-            found += self.workers(totals, checks)
+            found += worker_findings(self.workers(), self.store, totals, checks)
         found += _dead_letters(checks, totals)
         if sees is None and totals.jobs.get("discarded", 0):  # a sequence stops on such a job
             found += self._stopped_sequences(now)

@@ -1,4 +1,7 @@
-"""Refuses jobs of tenants beyond their rate and their depth (ojs-multi-tenancy, section 8.2).
+"""Refuses jobs of suspended tenants, and those beyond a rate or a depth (ojs-multi-tenancy, 8.2).
+
+The settings of tenants are cached for PUSH as those of queues are: one read for each tenant and
+process in ``age_ms``, and none where no tenant has any: the settings of queues say so.
 
 A rate is kept exactly: one conditional write for each request takes its jobs from the tenant's
 bucket, as the requests of an API client are taken from its own. The depth is what the stream's
@@ -17,19 +20,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import JsonValue, OjsError, TenantLimitError
+from ojs_aws.domain.errors import JsonValue, OjsError, TenantLimitError, TenantSuspendedError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Window
-from ojs_aws.domain.limits.rules import tenant_key
+from ojs_aws.domain.limits.rules import Bucket, tenant_key
 from ojs_aws.domain.runtime import Clock
-from ojs_aws.domain.tenants import DEPTH, RATE, SCHEDULED, TenantRefusals, TenantSettings
+from ojs_aws.domain.tenants import (
+    DEPTH,
+    RATE,
+    SCHEDULED,
+    UNLIMITED,
+    TenantRefusals,
+    TenantSettings,
+    settings_in,
+)
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.queues.push_settings import MAX_KEPT
+from ojs_aws.services.queues.push_settings import MAX_KEPT, SettingsCache
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ClientBuckets
+    from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.dynamodb.queues.depths import Pressures
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+
+SUSPENDED_S: Final = 60
+"""When a producer may ask again whether its tenant is still suspended (seconds)."""
 
 COUNTED_EVERY_MS: Final = 1_000
 """For so long a process goes by the depth that it has read, and by what it admitted since."""
@@ -41,6 +56,40 @@ REPORT_EVERY_MS: Final = 60_000
 """A process writes down its refusals of a tenant at most this often."""
 
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSettingsCache(SettingsCache["Bucket | None", TenantSettings]):
+    """Returns the settings that apply to tenants, briefly cached.
+
+    :ivar of_all: the limits of those that have none of their own.
+    """
+
+    limits: Callable[[], Limits]
+    of_all: TenantSettings = UNLIMITED
+
+    def _read(self, name: str) -> Bucket | None:
+        return self.limits().load(tenant_key(name))
+
+    def _made_of(self, _name: str, found: Bucket | None, _now: Instant) -> TenantSettings:
+        return settings_in(found).over(self.of_all)
+
+    def admit(self, tenant: str) -> None:
+        """Let a tenant enqueue a job.
+
+        :raises TenantSuspendedError: it is suspended.
+        """
+        if self.of(tenant).is_suspended:
+            raise TenantSuspendedError(
+                f"The tenant '{tenant}' is suspended: it may enqueue no jobs.",
+                details={
+                    "tenant_id": tenant,
+                    "limit": "suspended",
+                    "current": 0,
+                    "maximum": 0,
+                    "retry_after_seconds": SUSPENDED_S,
+                },
+            )
 
 
 @dataclass(slots=True)

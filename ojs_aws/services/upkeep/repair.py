@@ -1,24 +1,29 @@
-"""Repairs after a restore: sends a message for every job, and moves workflows on.
+"""Repairs what SQS or the stream lost: sends messages, lists completed jobs, moves workflows on.
 
 A table that was restored from a backup says what the jobs are; SQS is not part of any backup. The
-sweep alone would bring every job back, a hundred a minute and queue. This does it at once, page by
-page: a request does a bounded part and its cursor goes on. Nothing is decided here, so repeating
-all of it is harmless: a message too many finds nothing to run, and is deleted.
+sweep alone would bring every job back, a hundred a minute and queue. A repair does it at once, page
+by page: a request does a bounded part and its cursor goes on. A message too many finds nothing to
+run, and is deleted. Changes that nobody could handle for a day are lost to the stream; the table
+still says what should have followed from them. Nothing is decided here, and what is there already
+is left alone, so repeating all of it is harmless.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
-from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.errors import BackendError, OjsError
+from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
+from ojs_aws.domain.queues.state import Message, QueueInfo
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workflows.workflow import WorkflowState
+from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.services.stored_jobs.change import ListStop
 from ojs_aws.services.stored_jobs.messages import JobMessages, message_of_row
 from ojs_aws.services.upkeep.sweep_queue import delayed_messages
 from ojs_aws.topology import MAX_DELAY_S
@@ -37,6 +42,17 @@ WORKFLOWS_PAGE: Final = 10
 
 _SEPARATOR: Final = "|"
 _WORKFLOWS: Final = "workflows"
+
+SETTLING_MS: Final = 600_000
+"""Jobs that were completed later than this ago are left to the stream."""
+
+CHUNK: Final = 50_000
+"""Jobs that are compared with the lists together."""
+
+COMPARED: Final = 1000
+"""Rows of a list that are read at once for that."""
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -61,18 +77,6 @@ class RepairReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """Says where a request begins: a list of a queue; without a queue, the workflows."""
-
-    queue: str
-    part: str
-    cursor: str = ""
-
-    def __str__(self) -> str:
-        return _SEPARATOR.join((self.queue, self.part, self.cursor))
-
-
-@dataclass(frozen=True, slots=True)
 class Repair:
     """Sends the messages that SQS lost, and does what the stream had not done before the backup."""
 
@@ -91,86 +95,70 @@ class Repair:
         :raises BackendError: messages could not be sent; the same request goes on from there.
         """
         infos = {info.name: info for info in self.queues.all()}
-        step = self._begin(cursor, sorted(infos))
+        lists = (JobList.READY, JobList.WAITING)
+        parts = [*((name, each) for name in sorted(infos) for each in lists), ("", _WORKFLOWS)]
+        at, page = _place(cursor, parts)
         report = RepairReport()
         for _ in range(MAX_PAGES):
-            if step.part == _WORKFLOWS:
-                following = self._workflows(step, report, is_dry=is_dry)
-            elif step.part == JobList.READY:
-                following = self._ready(step, infos[step.queue], report, is_dry=is_dry)
+            queue, part = parts[at]
+            if part == _WORKFLOWS:
+                page = self._workflows(page, report, is_dry=is_dry)
+            elif part == JobList.READY:
+                page = self._ready(infos[queue], page, report, is_dry=is_dry)
             else:
-                following = self._waiting(step, infos[step.queue], report, is_dry=is_dry)
-            if following is None:
-                following = _after(step, sorted(infos))
-                if step.part == JobList.WAITING:
-                    report.queues.append(step.queue)
-            if following is None:
+                page = self._waiting(infos[queue], page, report, is_dry=is_dry)
+            if page:
+                continue
+            if part == JobList.WAITING:
+                report.queues.append(queue)
+            at += 1
+            if at == len(parts):
                 return report
-            step = following
-        report.cursor = str(step)
+        report.cursor = _SEPARATOR.join((*parts[at], page))
         return report
 
-    def _begin(self, cursor: str, names: Sequence[str]) -> _Step:
-        if not cursor:
-            return _Step(names[0], JobList.READY) if names else _Step("", _WORKFLOWS)
-        queue, part, rest = [*cursor.split(_SEPARATOR, 2), "", ""][:3]
-        is_known = part == _WORKFLOWS and not queue
-        is_known |= part in {JobList.READY, JobList.WAITING} and queue in names
-        if not is_known:
-            message = "The 'cursor' attribute is not one that this server gave out."
-            hint = "Pass 'next_cursor' of the answer before as it is, or begin without one."
-            raise field_error("cursor", message, hint)
-        return _Step(queue, part, rest)
-
-    # ------------------------------------------------------------------ jobs
-    def _ready(
-        self, step: _Step, info: QueueInfo, report: RepairReport, *, is_dry: bool
-    ) -> _Step | None:
-        page = self.store.listed(
-            step.queue, JobList.READY, PAGE, cursor=step.cursor, newest_first=False
-        )
+    def _ready(self, info: QueueInfo, cursor: str, report: RepairReport, *, is_dry: bool) -> str:
+        """Send the messages of a page of ready jobs; return where the next one begins."""
+        queue = info.name
+        page = self.store.listed(queue, JobList.READY, PAGE, cursor=cursor, newest_first=False)
         if info.paused_at is not None:
             report.paused += len(page.jobs)
-            return _next(step, page)
+            return page.cursor
         messages = [(message_of_row(row, row.sort_key), 0) for row in page.jobs]
         report.ready += len(messages)
-        if messages and not is_dry:
-            is_sent = self.job_messages.send(step.queue, messages, self.clock.now())
-            self._check(step, is_sent=is_sent)
-        return _next(step, page)
+        if not is_dry:
+            self._send(queue, messages, self.clock.now())
+        return page.cursor
 
-    def _waiting(
-        self, step: _Step, info: QueueInfo, report: RepairReport, *, is_dry: bool
-    ) -> _Step | None:
-        """Return what is due within SQS's delay, reservations from before the restore included."""
+    def _waiting(self, info: QueueInfo, cursor: str, report: RepairReport, *, is_dry: bool) -> str:
+        """Send what is due within SQS's delay, reservations from before the restore included."""
         now = self.clock.now()
         until = Instant(now + MAX_DELAY_S * 1000)
-        page = self.store.due(step.queue, Instant(0), until, PAGE, cursor=step.cursor)
+        page = self.store.due(info.name, Instant(0), until, PAGE, cursor=cursor)
         rows = [row for row in page.jobs if not _is_left_to_sweep(row, info)]
         messages, _ = delayed_messages(rows, now, 0)
         report.waiting += len(messages)
-        if messages and not is_dry:
-            self._check(step, is_sent=self.job_messages.send(step.queue, messages, now))
-        return _next(step, page)
+        if not is_dry:
+            self._send(info.name, messages, now)
+        return page.cursor
 
-    def _check(self, step: _Step, *, is_sent: bool) -> None:
-        if not is_sent:
+    def _send(self, queue: str, messages: Sequence[tuple[Message, int]], now: Instant) -> None:
+        if messages and not self.job_messages.send(queue, messages, now):
             raise BackendError(
-                f"The messages of queue '{step.queue}' could not be sent.",
+                f"The messages of queue '{queue}' could not be sent.",
                 hint="Repeat the request with the same cursor.",
             )
 
-    # ------------------------------------------------------------------ workflows
-    def _workflows(self, step: _Step, report: RepairReport, *, is_dry: bool) -> _Step | None:
+    def _workflows(self, cursor: str, report: RepairReport, *, is_dry: bool) -> str:
         """Read each running workflow, which takes over jobs that have ended."""
         service = self.workflows()
-        page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, step.cursor)
+        page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, cursor)
         report.workflows += len(page.workflows)
         if not is_dry:
             for workflow in page.workflows:
                 service.get(workflow.id)
                 service.workflow_advance.advance(workflow.id)
-        return _Step("", _WORKFLOWS, page.cursor) if page.cursor else None
+        return page.cursor
 
 
 def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
@@ -178,15 +166,123 @@ def _is_left_to_sweep(row: ListedJob, info: QueueInfo) -> bool:
     return row.is_far and row.due > (info.swept_until or 0)
 
 
-def _next(step: _Step, page: Page) -> _Step | None:
-    return _Step(step.queue, step.part, page.cursor) if page.cursor else None
+def _place(cursor: str, parts: Sequence[tuple[str, str]]) -> tuple[int, str]:
+    """Return at which part a request begins, and at which page of it.
+
+    :raises InvalidRequestError: not a cursor that this server gave out.
+    """
+    if not cursor:
+        return 0, ""
+    queue, part, page = [*cursor.split(_SEPARATOR, 2), "", ""][:3]
+    if (queue, part) not in parts:
+        message = "The 'cursor' attribute is not one that this server gave out."
+        hint = "Pass 'next_cursor' of the answer before as it is, or begin without one."
+        raise field_error("cursor", message, hint)
+    return parts.index((queue, part)), page
 
 
-def _after(step: _Step, names: Sequence[str]) -> _Step | None:
-    """Return the part that follows the last page of one; None at the end."""
-    if step.part == _WORKFLOWS:
-        return None
-    if step.part == JobList.READY:
-        return _Step(step.queue, JobList.WAITING)
-    later = [name for name in names if name > step.queue]
-    return _Step(later[0], JobList.READY) if later else _Step("", _WORKFLOWS)
+@dataclass(slots=True)
+class ListRepairReport:
+    """Counts what a repair found, and did or would do.
+
+    :ivar completed: completed jobs that the stream is to list.
+    :ivar listed: how many of them no list had.
+    :ivar workflows: running and cancelled workflows, which were moved on as far as their jobs are.
+    :ivar failed: how many of these could not be.
+    """
+
+    completed: int = 0
+    listed: int = 0
+    workflows: int = 0
+    failed: int = 0
+
+    def __add__(self, other: ListRepairReport) -> ListRepairReport:
+        """Return the sum of two reports."""
+        both = zip(astuple(self), astuple(other), strict=True)
+        return ListRepairReport(*map(sum, both))
+
+
+@dataclass(frozen=True, slots=True)
+class ListRepair:
+    """Compares jobs and workflows of the table with what should have followed from them."""
+
+    store: JobStore
+    clock: Clock
+    workflows: Callable[[], WorkflowService]
+
+    def __call__(
+        self, found: Iterable[JobRecord | Workflow], *, is_dry: bool = False
+    ) -> ListRepairReport:
+        """Repair a part of the table; other parts may be repaired at the same time.
+
+        :param found: completed jobs that have no row, and workflows.
+        :param is_dry: only count.
+        :raises BackendError: a call failed; the whole may be repeated.
+        """
+        report, chunk = ListRepairReport(), list[JobRecord]()
+        for each in found:
+            if isinstance(each, Workflow):
+                self._workflow(each, report, is_dry=is_dry)
+            else:
+                chunk.append(each)
+            if len(chunk) == CHUNK:
+                self._jobs(chunk, report, is_dry=is_dry)
+                chunk.clear()
+        self._jobs(chunk, report, is_dry=is_dry)
+        return report
+
+    def _jobs(self, jobs: Sequence[JobRecord], report: ListRepairReport, *, is_dry: bool) -> None:
+        now = self.clock.now()
+        settled = [job for job in jobs if _is_to_be_listed(job, now)]
+        missing: list[JobRecord] = []
+        for queue in {job.queue for job in settled}:
+            missing += self._missing(queue, [job for job in settled if job.queue == queue])
+        if missing and not is_dry:
+            self.store.list_completed(missing)
+        report.completed += len(settled)
+        report.listed += len(missing)
+
+    def _missing(self, queue: str, jobs: Sequence[JobRecord]) -> list[JobRecord]:
+        """Return the jobs that the list of their queue does not have."""
+        left = {(job.id, _completed(job)): job for job in jobs}
+        instants = [at for _, at in left]
+        listed = ListStop(queue, JobList.COMPLETED, Between(min(instants), max(instants)))
+        for page in listed.pages(self.store, size=lambda _: COMPARED, newest_first=False):
+            for row in page.jobs:
+                left.pop((row.id, row.due), None)
+            if not left:
+                break
+        return [*left.values()]
+
+    def _workflow(self, workflow: Workflow, report: ListRepairReport, *, is_dry: bool) -> None:
+        if workflow.state not in {WorkflowState.RUNNING, WorkflowState.CANCELLED}:
+            return
+        report.workflows += 1
+        try:
+            if not is_dry:
+                self._move_on(workflow)
+        except OjsError:  # one workflow must not hold up the others
+            _logger.exception("Could not move workflow %s on", workflow.id)
+            report.failed += 1
+
+    def _move_on(self, workflow: Workflow) -> None:
+        """Take over the jobs that have ended; cancel those of a cancelled workflow."""
+        service = self.workflows()
+        advance = service.workflow_advance
+        service.get(workflow.id)
+        current = advance.advance(workflow.id)
+        while current is not None and current.state is WorkflowState.CANCELLED:
+            after = advance.cancel_jobs(current)
+            if after is current:
+                return
+            current = after
+
+
+def _is_to_be_listed(job: JobRecord, now: Instant) -> bool:
+    """Return whether a list must have the job: it is neither quite new nor expired."""
+    is_kept = job.kept_until is None or job.kept_until > now
+    return job.is_listing_left and is_kept and _completed(job) <= now - SETTLING_MS
+
+
+def _completed(job: JobRecord) -> Instant:
+    return job.completed_at or Instant(0)

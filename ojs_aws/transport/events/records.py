@@ -19,7 +19,7 @@ from ojs_aws.services.queues.counters import Changed
 from ojs_aws.services.workflows.stream_stage import WorkflowStage, following
 
 if TYPE_CHECKING:
-    from ojs_aws.services.sequences.stream_stage import SequenceStage
+    from ojs_aws.services.sequences.advance import SequenceStage
 
 Image = Mapping[str, Any]
 ReadImage = Callable[[Image], object | None]
@@ -114,7 +114,7 @@ def _in_sequence(old: JobRecord | None, new: JobRecord | None) -> SequenceStage 
     job = new or old
     if job is None or job.sequence is None:
         return None
-    from ojs_aws.services.sequences.stream_stage import sequence_stage
+    from ojs_aws.services.sequences.advance import sequence_stage
 
     return sequence_stage(old, new)
 

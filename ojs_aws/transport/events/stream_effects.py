@@ -271,9 +271,9 @@ class Consequences:
         ]
         if not found:
             return
-        from ojs_aws.services.sequences import stream_stage  # few jobs are part of one
+        from ojs_aws.services.sequences import advance  # few jobs are part of one
 
-        failures = stream_stage.follow(lambda: self.backend.sequence_advance, found, time.has)
+        failures = advance.follow(lambda: self.backend.sequence_advance, found, time.has)
         for number, problem in failures.items():
             failed.setdefault(number, None if problem is None else trouble_of(problem))
         done.update(number for number, _ in found if number not in failures)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
-    from ojs_aws.services.access.client_limits import ClientRateLimits
+    from ojs_aws.services.access.callers import ClientRateLimits
 
 
 def limiting_clients(limiting: ClientRateLimits) -> Middleware:

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError
-from ojs_aws.services.bulk.idempotency import StoredAnswer
+from ojs_aws.services.bulk.enqueue import StoredAnswer
 from ojs_aws.services.jobs.push_result import PushResult
 from ojs_aws.services.workflows.write import MAX_STARTS
 from tests.simulation.world import World

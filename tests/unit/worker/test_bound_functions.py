@@ -27,7 +27,7 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.memory_aws.events import Target
-from ojs_aws.services.system.job_findings import FindingCode, Severity
+from ojs_aws.services.system.queue_findings import FindingCode, Severity
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.inputs import MAX_EVENT_BYTES
 from ojs_aws.worker.delivery.settle import Settler, error_of

@@ -18,8 +18,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.json_text import encode
 from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, BulkStatus
-from ojs_aws.services.bulk.enqueue import BulkItem
-from ojs_aws.services.bulk.idempotency import StoredAnswer
+from ojs_aws.services.bulk.enqueue import BulkItem, StoredAnswer
 from ojs_aws.transport.http.calls import CREATED, OK, json_of
 from ojs_aws.transport.http.errors import redacted
 from ojs_aws.transport.http.queries import further, write_mark

@@ -85,7 +85,11 @@ def bulk_reprioritise_jobs(call: Call) -> Answer[models.JobBulkAnswer]:
     given = call.values().get("priority")
     if given is None:
         raise invalid("priority", "an integer from -100 to 100", given)
-    return _change(call, "reprioritise", partial(call.backend.bulk.priority, check_priority(given)))
+    return _change(
+        call,
+        "reprioritise",
+        partial(call.backend.bulk.by_filter.reprioritise, check_priority(given)),
+    )
 
 
 def _bulk(call: Call, action: BulkAction) -> Answer[models.JobBulkAnswer]:

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, Required
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.access import Permission, Scope
-from ojs_aws.services.system.job_findings import FindingCode, Severity
+from ojs_aws.services.system.queue_findings import FindingCode, Severity
 from ojs_aws.transport.http.models import JsonObject, Throughput, Times, Timestamp
 
 

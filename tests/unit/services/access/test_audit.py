@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.batches import OperationDone
-from ojs_aws.services.access.audit import OperationAudit
+from ojs_aws.services.access.callers import OperationAudit
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW
 

@@ -27,10 +27,12 @@ def push(world: World, **attributes: Any) -> str:
 
 def everything(world: World, priority: int, wanted: JobFilter, **more: Any) -> list[BulkReport]:
     """Go on until there is no more."""
-    reports = [world.backend.bulk.priority(priority, wanted, **more)]
+    reports = [world.backend.bulk.by_filter.reprioritise(priority, wanted, **more)]
     while reports[-1].cursor:
         cursor = reports[-1].cursor
-        reports.append(world.backend.bulk.priority(priority, wanted, cursor=cursor, **more))
+        reports.append(
+            world.backend.bulk.by_filter.reprioritise(priority, wanted, cursor=cursor, **more)
+        )
     return reports
 
 
@@ -76,7 +78,7 @@ def test_a_job_that_ends_meanwhile_is_skipped(monkeypatch: pytest.MonkeyPatch) -
         return page
 
     monkeypatch.setattr(JobSearch, "find", cancel_after)
-    (outcome,) = world.backend.bulk.priority(5, ALL).outcomes
+    (outcome,) = world.backend.bulk.by_filter.reprioritise(5, ALL).outcomes
     assert outcome.status is BulkStatus.SKIPPED
     assert world.stored.jobs[job_id].priority == 0
 
@@ -87,4 +89,4 @@ def test_a_job_that_ends_meanwhile_is_skipped(monkeypatch: pytest.MonkeyPatch) -
 def test_what_cannot_be_meant_is_refused(wanted: JobFilter) -> None:
     """Every job there is, or states in which a job does not wait to begin."""
     with pytest.raises(InvalidRequestError):
-        World().backend.bulk.priority(1, wanted)
+        World().backend.bulk.by_filter.reprioritise(1, wanted)

@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.batches import BulkRequest
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import BulkAction, checked_ids, require_since
-from ojs_aws.services.bulk.idempotency import MAX_KEY, IdempotentRequests, StoredAnswer
+from ojs_aws.services.bulk.enqueue import MAX_KEY, IdempotentRequests, StoredAnswer
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 from tests.simulation.world import World

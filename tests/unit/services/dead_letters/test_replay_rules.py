@@ -14,14 +14,14 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Between, Count
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction
-from ojs_aws.services.dead_letters.replay_rules import (
+from ojs_aws.services.dead_letters.search import MAX_ERROR_TYPE, DeadLetterFilter
+from ojs_aws.services.dead_letters.service import MAX_OFFSET
+from ojs_aws.services.dead_letters.upkeep import (
     MAX_NAME,
     MAX_REPLAYS,
     MAX_RULES,
     read_replay_rules,
 )
-from ojs_aws.services.dead_letters.search import MAX_ERROR_TYPE, DeadLetterFilter
-from ojs_aws.services.dead_letters.service import MAX_OFFSET
 from ojs_aws.services.jobs.job_lists import END
 from tests.contract.test_job_store import NOW, a_job
 from tests.simulation.world import World

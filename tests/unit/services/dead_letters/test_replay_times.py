@@ -12,9 +12,8 @@ import pytest
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Between, JobList, Page
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.dead_letters.replay_rules import ReplayRule
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep
+from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep, ReplayRule
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 from ojs_aws.testing.deployment import FakeClock

@@ -14,7 +14,7 @@ from ojs_aws.domain.bindings.functions import NO_CONFIG, BindingConfig, read_tar
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.queues.bindings import Bindings
-from ojs_aws.services.system.job_findings import FindingCode
+from ojs_aws.services.system.queue_findings import FindingCode
 from tests.unit.worker.test_bound_functions import Bench
 
 TARGETS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.system.job_findings import Finding
+from ojs_aws.services.system.queue_findings import Finding
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World, count_changes
 

@@ -11,7 +11,7 @@ from ojs_aws.domain.queues.state import LastTick
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.system.job_findings import Finding, Severity
+from ojs_aws.services.system.queue_findings import Finding, Severity
 from ojs_aws.services.workers.service import Directive
 from tests.jobs import any_job
 from tests.simulation.world import World, count_changes

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.queues.state import LastTick
 from ojs_aws.domain.workers import WorkerReport
-from ojs_aws.services.system.job_findings import LONG_MS, Finding
+from ojs_aws.services.system.queue_findings import LONG_MS, Finding
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World, count_changes
 

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, WINDOW_MS, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.system.job_findings import MAX_NAMED, Finding
+from ojs_aws.services.system.queue_findings import MAX_NAMED, Finding
 from tests.simulation.world import World
 
 HOUR = 60

@@ -8,7 +8,8 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.system.job_findings import Finding, MissingHandlers
+from ojs_aws.services.system.failure_findings import missing_handlers
+from ojs_aws.services.system.queue_findings import Finding
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 
@@ -72,8 +73,8 @@ def test_a_caller_learns_the_types_that_it_may_see(world: World) -> None:
     for kind in ("report.new", "other.secret"):
         discard(world, kind)
     report = world.backend.failures.report()
-    check = MissingHandlers(world.backend.stores.store)
-    (finding,) = check(report, lambda _, kind: kind == "report.new")
+    store = world.backend.stores.store
+    (finding,) = missing_handlers(store, report, lambda _, kind: kind == "report.new")
     assert finding.data["types"] == ["report.new"]
     assert "secret" not in f"{finding}"
 

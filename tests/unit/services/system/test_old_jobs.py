@@ -11,7 +11,7 @@ from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.system import findings
 from ojs_aws.services.system.findings import OLD_MS, Findings
-from ojs_aws.services.system.job_findings import Finding
+from ojs_aws.services.system.queue_findings import Finding
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import row_of
 
@@ -41,9 +41,8 @@ def found(
         jobs={"available": available},
     )
     reasons = SimpleNamespace(reasons=[SimpleNamespace(code="c", message="Because.")])
-    given: dict[str, Any] = dict.fromkeys(
-        ("statistics", "queues", "workers", "failures", "deaths", "missing_handlers", "sequences")
-    )
+    names = ("statistics", "queues", "workers", "failures", "sequences")
+    given: dict[str, Any] = dict.fromkeys(names)
     looking = Findings(
         **given,
         lines=cast("Any", lambda *_, **__: []),

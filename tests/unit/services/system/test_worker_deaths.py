@@ -13,9 +13,9 @@ from ojs_aws.domain.job import Failure, JobRecord, JobState
 from ojs_aws.domain.jobs.deadlines import WORKER_DEATH
 from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.system.failure_findings import DEATHS_MS, MIN_DEATHS, WorkerDeaths
+from ojs_aws.services.system.failure_findings import DEATHS_MS, MIN_DEATHS, worker_deaths
 from ojs_aws.services.system.failure_groups import FailureReport, QueuesGroup
-from ojs_aws.services.system.job_findings import Finding
+from ojs_aws.services.system.queue_findings import Finding
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs
 
@@ -49,7 +49,7 @@ def found(
         since=SINCE, until=NOW, window_ms=WINDOW_MS, groups=groups, ungrouped=0, is_cut=False
     )
     sees = (lambda queue, _: queue != hides) if hides else None
-    return WorkerDeaths(store=cast("JobStore", table))(report, sees, {}, "", **more)
+    return worker_deaths(cast("JobStore", table), report, sees, {}, "", **more)
 
 
 def failed(number: int, *failures: Failure, **more: Any) -> JobRecord:

@@ -15,8 +15,8 @@ from ojs_aws.domain.queues.tallies import Tally
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts
-from ojs_aws.services.system.job_findings import Finding, FindingCode
-from ojs_aws.services.system.worker_findings import LONG_MS, LONG_TIMES, WorkerFindings
+from ojs_aws.services.system.queue_findings import Finding, FindingCode
+from ojs_aws.services.system.worker_findings import LONG_MS, LONG_TIMES, worker_findings
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs
 
@@ -62,8 +62,7 @@ def found(
         times={"default": did},
     )
     registry = cast("WorkerRegistry", SimpleNamespace(page=lambda *_: workers))
-    findings = WorkerFindings(registry=lambda: registry, store=cast("JobStore", table))
-    return findings(cast("Any", totals), {})
+    return worker_findings(registry, cast("JobStore", table), cast("Any", totals), {})
 
 
 @pytest.mark.parametrize(

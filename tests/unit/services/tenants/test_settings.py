@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import BackendUnavailableError, TenantSuspendedError
 from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.tenants import UNLIMITED, TenantSettings
 from ojs_aws.services.queues import push_settings as module
-from ojs_aws.services.tenants.settings import TenantSettingsCache
+from ojs_aws.services.tenants.enqueue_limits import TenantSettingsCache
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.jobs import any_job

@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Between, Page
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.services.upkeep.list_repair import SETTLING_MS, ListRepair, ListRepairReport
+from ojs_aws.services.upkeep.repair import SETTLING_MS, ListRepair, ListRepairReport
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import row_of

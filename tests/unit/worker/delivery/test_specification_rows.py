@@ -14,7 +14,7 @@ import pytest
 
 from ojs_aws import LambdaWorker
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.services.system.job_findings import FindingCode
+from ojs_aws.services.system.queue_findings import FindingCode
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from ojs_aws.worker.delivery.handlers import DeliveringHandler
 from tests.unit.worker import test_bound_functions, test_delivery

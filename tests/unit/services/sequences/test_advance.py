@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
 from ojs_aws.domain.sequences import BlockedJob
-from ojs_aws.services.sequences.stream_stage import SequenceStage, follow, sequence_stage
+from ojs_aws.services.sequences.advance import SequenceStage, follow, sequence_stage
 from tests.contract.test_job_store import a_job as job
 
 S = JobState

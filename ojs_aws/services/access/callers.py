@@ -1,9 +1,14 @@
-"""Limits API clients, each credential by itself (HTTP binding, section 18; ojs-security, 10.1).
+"""Limits the requests of API clients, and records what callers did.
 
-Many processes answer the requests of one client. What they share is one item for each credential;
-a process asks it for its share of requests at a time (:attr:`ClientRate.share`), and remembers for
+Each credential has a limit of its own (HTTP binding, section 18; ojs-security, 10.1). Many
+processes answer the requests of one client. What they share is one item for each credential; a
+process asks it for its share of requests at a time (:attr:`ClientRate.share`), and remembers for
 how long the answer was no. Requests below a share within a second are not counted: a client may get
 ``processes * (share - 1)`` requests a second beyond its limit, and never fewer than its limit.
+
+The stream publishes each record as ``operation.completed``. A record costs one write, and only
+those requests of operators make them that change no item which says who did it: removals, limits,
+API keys.
 """
 
 from __future__ import annotations
@@ -11,16 +16,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.credentials import Actor, stored_actor
+from ojs_aws.domain.errors import JsonValue, OjsError
+from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
+from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.limits.rules import ClientRate, Standing
 from ojs_aws.domain.runtime import Clock
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ClientBuckets
+    from ojs_aws.adapters.dynamodb.bulk import BulkRequests
+    from ojs_aws.domain.runtime import IdGenerator
 
 MAX_CLIENTS: Final = 10_000
 """Clients that a process remembers; the one it heard of longest ago is forgotten first."""
@@ -106,3 +116,71 @@ class ClientRateLimits:
             if standing.is_refused:  # those before it are still to be counted
                 local.uncounted = wanted - 1
         return standing
+
+
+@dataclass(frozen=True, slots=True)
+class OperationAudit:
+    """Lets the stream publish who did an operation."""
+
+    requests: BulkRequests
+    clock: Clock
+    ids: IdGenerator
+
+    def __call__(self, operation: str, target: Mapping[str, JsonValue], by: Actor) -> None:
+        """Record an operation that is done; if that fails, it stays done.
+
+        :param operation: its id in the OpenAPI document.
+        :param target: what it was done to, and how much of it.
+        """
+        now = self.clock.now()
+        done = OperationDone(
+            id=self.ids.request_id(),
+            operation=operation,
+            target=encode({**target}),
+            queue=str(target.get("queue", "")),
+            at=now,
+            by=stored_actor(by, now),
+        )
+        try:
+            self.requests.record_operation(done)
+        except Exception:  # whatever it was, the operation is done
+            _logger.warning("Could not publish who did %s", operation, exc_info=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionEvents:
+    """Lets the stream publish finished bulk operations (ojs-bulk-operations, section 12.1)."""
+
+    requests: BulkRequests
+    clock: Clock
+    ids: IdGenerator
+
+    def __call__(
+        self,
+        operation: str,
+        total: int,
+        done: int,
+        *,
+        is_atomic: bool,
+        by: Actor | None = None,
+    ) -> None:
+        """Record that an operation is finished; if that fails, the work stays done.
+
+        :param total: jobs that it was about.
+        :param done: those that it did it to.
+        :param by: who did it.
+        """
+        now = self.clock.now()
+        over = BulkDone(
+            id=self.ids.request_id(),
+            operation=operation,
+            total=total,
+            done=done,
+            is_atomic=is_atomic,
+            at=now,
+            by=stored_actor(by, now),
+        )
+        try:
+            self.requests.record_bulk(over)
+        except Exception:  # whatever it was, the operation is done
+            _logger.warning("Could not publish a finished bulk %s", operation, exc_info=True)

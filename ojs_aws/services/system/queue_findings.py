@@ -1,23 +1,152 @@
-"""Finds queues that need more lines for the rate of their jobs, or far fewer (decision 124)."""
+"""Finds queues that need attention: growing backlogs, and busy lines; describes a finding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, cast
 
+from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
 from ojs_aws.domain.queues.config import QueueConfig, read_config
 from ojs_aws.domain.queues.line_advice import LINE_PER_S, fewer_lines, line_load, more_lines
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, WINDOW_MS, Tally, TallyKind, window_of
 from ojs_aws.domain.timestamps import Instant, span_text
-from ojs_aws.services.system.job_findings import MAX_NAMED, Finding, FindingCode
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.services.queues.stats import QueueStatistics
+    from ojs_aws.services.system.statistics import Totals
+
+Sees = Callable[[str, str | None], bool]
+"""Says whether the caller may see a queue, and jobs of a type if one is given."""
+
+MAX_NAMED: Final = 20
+"""Names that one finding lists."""
+LONG_MS: Final = 300_000
+"""A backlog that takes longer at the pace of its workers is found while it grows."""
+MIN_GROWTH: Final = 60
+"""Jobs by which it has grown in the last minute or two."""
 
 SECOND_MS: Final = 1000
+
+
+class FindingCode(StrEnum):
+    """Names what can be found."""
+
+    SWEEP_NEVER = "sweep_never"
+    SWEEP_LATE = "sweep_late"
+    QUEUE_PAUSED = "queue_paused"
+    BINDING_SUSPENDED = "binding_suspended"
+    BACKLOG_GROWS = "backlog_grows"
+    JOB_WAITS = "job_waits"
+    LINES_BUSY = "lines_busy"
+    JOBS_FAIL = "jobs_fail"
+    WORKERS_SILENT = "workers_silent"
+    WORKERS_QUIET = "workers_quiet"
+    JOBS_RUN_LONG = "jobs_run_long"
+    JOBS_HANG = "jobs_hang"
+    WORKERS_DIE = "workers_die"
+    HANDLERS_MISSING = "handlers_missing"
+    DEAD_LETTERS = "dead_letters"
+    SEQUENCE_STOPPED = "sequence_stopped"
+
+
+class Severity(StrEnum):
+    """Says how bad a finding is."""
+
+    WARNING = "warning"
+    """Perhaps as it should be; somebody should look."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Describes one thing that needs attention.
+
+    :ivar check: what was looked at when it was found.
+    :ivar message: one or two sentences for people.
+    :ivar hint: what to do: a command or a sentence.
+    :ivar data: the values that the message was made of.
+    """
+
+    code: FindingCode
+    check: str
+    message: str
+    hint: str
+    severity: Severity = Severity.WARNING
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def growing_backlogs(totals: Totals) -> list[Finding]:
+    """Say whose backlogs grow, those that take longest first. Reads nothing.
+
+    A burst that the workers will soon have begun is none, and neither are jobs that were enqueued
+    for later: the queue must have as many available jobs as it has grown by.
+    """
+    found = []
+    for queue, did in totals.paces.items():
+        came, began = did.counts[TallyKind.ENQUEUED], did.counts[TallyKind.STARTED]
+        available = totals.by_queue[queue][0].counts["available"]
+        if queue in totals.paused or came - began < MIN_GROWTH or available < came - began:
+            continue
+        takes_ms = available * totals.pace_ms // began if began else None
+        if takes_ms is None or takes_ms > LONG_MS:
+            found.append((takes_ms, queue, came, began))
+    found.sort(key=lambda each: (each[0] is not None, -(each[0] or 0), each[1]))
+    return [_finding(totals, *each) for each in found[:MAX_NAMED]]
+
+
+def _finding(totals: Totals, takes_ms: int | None, queue: str, came: int, began: int) -> Finding:
+    """Say what comes in and goes out each minute, and how long the backlog takes."""
+    minutes = totals.pace_ms / MINUTE_MS
+    available = totals.by_queue[queue][0].counts["available"]
+    comes, begins = round(came / minutes), round(began / minutes)
+    data: dict[str, JsonValue] = {
+        "queue": queue,
+        "available": available,
+        "enqueued_per_minute": comes,
+        "started_per_minute": begins,
+    }
+    span = span_text(totals.pace_ms)
+    text = f"The backlog of queue '{queue}' grows: in the last {span}, {comes} jobs a minute came "
+    if takes_ms is None:
+        text += f"and none began. {available} are available."
+    else:
+        data["wait_ms"] = takes_ms
+        text += (
+            f"and {begins} began. {available} are available; a job that comes now waits for about "
+            f"{span_text(takes_ms)}."
+        )
+    return Finding(
+        code=FindingCode.BACKLOG_GROWS,
+        check="queues",
+        message=text,
+        hint=f"Start more workers, or slow the senders: ojs-aws queues show {queue}",
+        data=data,
+    )
+
+
+def caused_by(finding: Finding, reason: Reason) -> Finding:
+    """Return the finding of a growing backlog with why the next job of its queue waits.
+
+    Where a limit holds it up, more workers would not help.
+    """
+    data = {**finding.data, "reason": str(reason.code)}
+    if reason.code is ReasonCode.LIMIT:
+        hint = f"Raise the limit, or slow the senders: {reason.hint}"
+        message = f"{finding.message} {reason.message}"
+        return replace(finding, message=message, hint=hint, data=data)
+    if reason.code not in {ReasonCode.READY, ReasonCode.UNKNOWN}:
+        return replace(finding, message=f"{finding.message} {reason.message}", data=data)
+    if (slots := cast("int", reason.data.get("places", 0))) == 0:
+        return finding
+    busy = (
+        f"All {slots} slots of its workers are" if slots > 1 else "The only slot of its worker is"
+    )
+    return replace(finding, message=f"{finding.message} {busy} busy.", data=data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
