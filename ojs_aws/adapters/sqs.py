@@ -107,9 +107,7 @@ class MessageQueue:
         """
         with _missing(), translated("SendMessage"):
             self.client.send_message(
-                QueueUrl=self.url(queue),
-                MessageBody=encode_message(message),
-                DelaySeconds=delay_s,
+                QueueUrl=self.url(queue), MessageBody=encode_message(message), DelaySeconds=delay_s
             )
 
     def send_all(self, queue: str, messages: Sequence[tuple[Message, int]]) -> None:
@@ -214,11 +212,7 @@ class MessageQueue:
         return Backlog(visible, hidden, delayed)
 
     def _in_batches(
-        self,
-        queue: str,
-        operation: str,
-        call: Callable[..., Any],
-        items: Sequence[dict[str, Any]],
+        self, queue: str, operation: str, call: Callable[..., Any], items: Sequence[dict[str, Any]]
     ) -> None:
         """Send ten to a call; what fails because of SQS is tried once more."""
         for begin in range(0, len(items), BATCH):

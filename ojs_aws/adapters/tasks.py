@@ -143,9 +143,7 @@ def _place(binding: TaskBinding) -> dict[str, Any]:
     """Return on whose machines the task runs."""
     if not binding.capacity:
         return {"launchType": "FARGATE"}
-    return {
-        "capacityProviderStrategy": [{"capacityProvider": binding.capacity, "weight": 1}],
-    }
+    return {"capacityProviderStrategy": [{"capacityProvider": binding.capacity, "weight": 1}]}
 
 
 def _refusal(binding: TaskBinding, problem: Exception) -> Exception:

@@ -49,11 +49,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.s3 import S3Documents
     from ojs_aws.domain.runtime import Clock, IdGenerator
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.access.api_keys import (
-        Authentication,
-        KeyIssuer,
-        RememberedAuthentication,
-    )
+    from ojs_aws.services.access.api_keys import Authentication, KeyIssuer, RememberedAuthentication
 
 __all__ = [
     "AwsClients",

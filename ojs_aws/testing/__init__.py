@@ -35,6 +35,5 @@ if TYPE_CHECKING:
     from ojs_aws.testing.server import ServerError as ServerError
 else:
     __getattr__, __dir__ = lazy_exports(
-        __name__,
-        renamed={"EnqueueOnion": "EnqueueTrace", "ExecutionOnion": "ExecutionTrace"},
+        __name__, renamed={"EnqueueOnion": "EnqueueTrace", "ExecutionOnion": "ExecutionTrace"}
     )

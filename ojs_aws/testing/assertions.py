@@ -121,11 +121,7 @@ class Assertions(ABC):
         return matching
 
     def _refute(
-        self,
-        claim: str,
-        kind: JobKind[Any],
-        given: Mapping[str, Any],
-        check: Check | None = None,
+        self, claim: str, kind: JobKind[Any], given: Mapping[str, Any], check: Check | None = None
     ) -> None:
         """Fail if a job matches the criteria."""
         __tracebackhide__ = True

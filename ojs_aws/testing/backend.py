@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.events import Event, EventPage, EventQuery
+from ojs_aws.domain.events import Event, EventQuery
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
@@ -200,24 +200,19 @@ class MemoryBackend:
         with self._lock:
             self._settle()
             self.follow()
-            page = self._events_behind(FIRST_EVENT)
-            found = [*page.events]
-            while page.has_more:
-                page = self._events_behind(page.cursor)
+            found, cursor = list[Event](), FIRST_EVENT
+            while cursor:
+                page = self.services.stores.events().read(EventQuery(cursor=cursor, limit=ALL))
                 found += page.events
+                cursor = page.cursor if page.has_more else ""
             return found
-
-    def _events_behind(self, cursor: str) -> EventPage:
-        query = EventQuery(cursor=cursor, limit=ALL)
-        return self.services.stores.events().read(query)
 
     def workflows(self) -> list[tuple[Workflow, WorkflowPlan]]:
         """Return the workflows as of now with their plans, in the order of their start."""
         with self._lock:
             self.records()  # what is due happens first
-            store = self.services.stores.workflows()
-            plans = [(each, store.plan(each.id)) for each in self._changes.workflows.values()]
-            return [(each, plan) for each, plan in plans if plan is not None]
+            store, known = self.services.stores.workflows(), self._changes.workflows.values()
+            return [(each, plan) for each in known if (plan := store.plan(each.id)) is not None]
 
     def clear(self) -> None:
         """Remove all jobs, workflows and events; queues, cron jobs and schemas stay."""
@@ -294,13 +289,11 @@ class MemoryBackend:
     def _next_cron(self) -> Instant | None:
         """Return when a cron job becomes due next."""
         self._changes.read()
-        moments = [
-            at
-            for entry in self._changes.cron.values()
-            for at in (entry.next_run_at, entry.gap_at)
-            if at is not None and at > self.clock.at
-        ]
-        return min(moments, default=None)
+        entries = self._changes.cron.values()
+        moments = (
+            at for each in entries for at in (each.next_run_at, each.gap_at) if at is not None
+        )
+        return min((at for at in moments if at > self.clock.at), default=None)
 
 
 def _machine_ms() -> int:

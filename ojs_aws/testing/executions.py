@@ -123,7 +123,7 @@ class JobRunner:
         reservation_id = str(job.get("reservation_id") or "")
         ctx = WorkerContext(
             job,
-            extend=functools.partial(_extend, held),
+            extend=held.extend,
             held=held,
             reservation_id=reservation_id,
             timer=SystemTimer(),
@@ -170,11 +170,6 @@ async def open_resources(handlers: JobHandlers, job_type: str, opened: AsyncExit
         )
         raise
     opened.enter_context(in_use(values))
-
-
-async def _extend(held: DirectReservations, job_id: str) -> bool:
-    reply = await held.heartbeat([job_id], "running")
-    return job_id not in reply.cancelled | reply.lost
 
 
 class Kit:

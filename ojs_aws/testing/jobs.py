@@ -125,10 +125,7 @@ class CallPattern(JobCall[R_co]):
     __slots__ = ("given",)
 
     def __init__(
-        self,
-        declaration: JobDeclaration,
-        args: Sequence[object],
-        keywords: Mapping[str, object],
+        self, declaration: JobDeclaration, args: Sequence[object], keywords: Mapping[str, object]
     ) -> None:
         """Keep the arguments.
 

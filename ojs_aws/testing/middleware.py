@@ -46,10 +46,7 @@ JOB_TYPE: Final = "test.job"
 
 
 async def run_enqueue(
-    middleware: Middleware,
-    job: AnyJob = JOB_TYPE,
-    *,
-    store: Callable[[Job], Any] | None = None,
+    middleware: Middleware, job: AnyJob = JOB_TYPE, *, store: Callable[[Job], Any] | None = None
 ) -> EnqueueTrace:
     """Run an enqueue chain around the storing of a job; nothing is stored.
 
@@ -116,10 +113,7 @@ async def run_execution(
 
 
 def run_enqueue_sync(
-    middleware: Middleware,
-    job: AnyJob = JOB_TYPE,
-    *,
-    store: Callable[[Job], Any] | None = None,
+    middleware: Middleware, job: AnyJob = JOB_TYPE, *, store: Callable[[Job], Any] | None = None
 ) -> EnqueueTrace:
     """Do as :func:`run_enqueue`, for tests without ``async``."""
     return asyncio.run(run_enqueue(middleware, job, store=store))

@@ -135,11 +135,7 @@ class DirectReservations:
         return AttemptRef(reservation_id=reservation_id or None)
 
     async def heartbeat(
-        self,
-        job_ids: Sequence[str],
-        state: str,
-        *,
-        reservation_ids: Mapping[str, str] = NO_IDS,
+        self, job_ids: Sequence[str], state: str, *, reservation_ids: Mapping[str, str] = NO_IDS
     ) -> HeartbeatReply:
         """Extend reservations, each by two calls."""
         cancelled: set[str] = set()
@@ -149,6 +145,10 @@ class DirectReservations:
             cancelled.update(beat.cancelled)
             lost.update(beat.lost)
         return HeartbeatReply(state, frozenset(cancelled), frozenset(lost))
+
+    async def extend(self, job_id: str) -> bool:
+        """Extend the reservation of a job; return False if it must no longer be executed."""
+        return (await self.heartbeat([job_id], "running")).keeps(job_id)
 
     async def _extend(self, job_id: str, reservation_id: str) -> HeartbeatResult:
         start, self._known = self._start(job_id), None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from ojs_aws.adapters.sqs import UnreadableMessageError
-from ojs_aws.client.timer import Timer
+from ojs_aws.client.timer import Timer, first_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import trace_of
@@ -32,13 +32,11 @@ from ojs_aws.worker.directly import (
     read_record,
 )
 from ojs_aws.worker.executor import ActiveJob, Executor, Failed, Outcome, Snoozed, Succeeded, about
-from ojs_aws.worker.reports import Reported, Reporter
+from ojs_aws.worker.reports import BEATS_PER_RESERVATION, Reported, Reporter
 from ojs_aws.worker.reservations import WorkerContext
 
 AFTERLIFE_S: Final = 5.0
 """How long a reservation outlives the invocation that holds it, in seconds."""
-
-BEATS_PER_RESERVATION: Final = 3
 
 GIVE_UP: Final = 0.75
 """Part of the margin that is left when jobs are given up. Their own deadline is its beginning:
@@ -50,10 +48,6 @@ CLAIMED_TOGETHER: Final = 10
 EXECUTE_SPAN: Final = "ojs.job.execute"
 _logger = logging.getLogger(__name__)
 _STATUS: Final = {Succeeded: "completed", Failed: "failed", Snoozed: "snoozed"}
-
-
-def _new_future() -> asyncio.Future[Claimed]:
-    return asyncio.get_running_loop().create_future()
 
 
 def _span_attributes(job: JobRecord) -> dict[str, str | int]:
@@ -85,7 +79,9 @@ class Turn:
     """Holds one message of the batch and its outcome."""
 
     record: Record
-    claim: asyncio.Future[Claimed] = field(default_factory=_new_future)
+    claim: asyncio.Future[Claimed] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
     def settle(self, outcome: Claimed | Exception) -> None:
         """Set the result of the claim, unless nobody waits for it any more."""
@@ -158,16 +154,8 @@ class Invocation:
 
     async def _wait(self, works: Sequence[asyncio.Future[Any]], seconds: float) -> None:
         """Wait for all tasks, but not longer than this many seconds."""
-        if not works:
-            return
-        over = asyncio.ensure_future(self.timer.sleep(max(0.0, seconds)))
-        everything = asyncio.ensure_future(asyncio.wait(works))
-        either: set[asyncio.Future[Any]] = {over, everything}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            over.cancel()
-            everything.cancel()
+        if works:
+            await first_of(self.timer.sleep(max(0.0, seconds)), asyncio.wait(works))
 
     # ------------------------------------------------------------------ one message
     def _read(self, raw: Mapping[str, Any]) -> Record | None:
@@ -274,15 +262,11 @@ class Invocation:
         return await asyncio.to_thread(claim)
 
     def _activate(self, record: JobRecord, held: DirectReservations) -> ActiveJob:
-        async def extend(job_id: str) -> bool:
-            reply = await held.heartbeat([job_id], "running")
-            return job_id not in reply.cancelled | reply.lost
-
         job = Job.from_members(render_job(record))
         deadline = self._deadline - self.margin_s
         ctx = WorkerContext(
             job,
-            extend=extend,
+            extend=held.extend,
             held=held,
             reservation_id=attempt_of(record).reservation_id or "",
             deadline=deadline,
@@ -300,8 +284,7 @@ class Invocation:
         while True:
             await self.timer.sleep(own_s / BEATS_PER_RESERVATION)
             with suppress(OjsError):  # the next beat tries again
-                reply = await held.heartbeat([active.job.id], "running")
-                if active.job.id in reply.cancelled | reply.lost:
+                if not await held.extend(active.job.id):
                     active.give_up("cancelled, or the reservation was lost")
                     return
 

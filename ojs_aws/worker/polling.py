@@ -124,15 +124,14 @@ class Worker(BaseWorker):
             raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
         self._weights = queues if isinstance(queues, Mapping) else None
         self._turns = Turns(self._weights or ())
-        self.concurrency = concurrency
-        self.grace_s = grace_s
+        self.concurrency, self.grace_s = concurrency, grace_s
         self.worker_id = worker_id or f"worker_{UuidV7().job_id()}"
-        self._heartbeat_s = heartbeat_s
         self._polls = polls or Polls()
         self._timer = timer or SystemTimer()
-        self._visibility_timeout_s = visibility_timeout_s
+        self._heartbeat_s, self._visibility_timeout_s = heartbeat_s, visibility_timeout_s
         self._labels, self._pool = labels, pool
-        self._given_source = source
+        if source is not None:
+            self._source = source
         self._access = ServerAccess(
             url=url, headers=headers, api_key=api_key, credentials=credentials, timer=self._timer
         )
@@ -144,8 +143,6 @@ class Worker(BaseWorker):
     @functools.cached_property
     def _source(self) -> JobSource:
         """Return where the jobs come from; it is asked for when the worker starts."""
-        if self._given_source is not None:
-            return self._given_source
         return self._access.jobs_of(
             self.worker_id,
             heartbeat_s=self._heartbeat_s,
@@ -161,8 +158,7 @@ class Worker(BaseWorker):
         :raises ValueError: ``OJS_URL`` is not set.
         """
         env = os.environ if environ is None else environ
-        key = {"api_key": env["OJS_API_KEY"]} if env.get("OJS_API_KEY") else {}
-        return cls(url=url_of(env), **(key | given))
+        return cls(**{"url": url_of(env), "api_key": env.get("OJS_API_KEY") or None, **given})
 
     def override(self, *, queues: Sequence[str] = (), concurrency: int | None = None) -> None:
         """Replace what the worker was made with; only before it starts.
@@ -270,12 +266,9 @@ class Worker(BaseWorker):
 
     def _start(self, job: Job, executor: Executor) -> None:
         reservation_id = str(job.get("reservation_id") or "")
+        extend, held = functools.partial(self._extend, reservation_id), self._source
         ctx = WorkerContext(
-            job,
-            extend=functools.partial(self._extend, reservation_id),
-            held=self._source,
-            reservation_id=reservation_id,
-            timer=self._timer,
+            job, extend=extend, held=held, reservation_id=reservation_id, timer=self._timer
         )
         active = ActiveJob(ctx, reservation_id)
         self._active.add(active)
@@ -304,4 +297,4 @@ class Worker(BaseWorker):
         known = {job_id: reservation_id} if reservation_id else {}
         reply = await self._source.heartbeat([job_id], self.lifecycle.state, reservation_ids=known)
         self.lifecycle.obey(reply.directive)
-        return job_id not in reply.cancelled | reply.lost
+        return reply.keeps(job_id)

@@ -29,6 +29,10 @@ class HeartbeatReply:
     cancelled: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
 
+    def keeps(self, job_id: str) -> bool:
+        """Return whether a job may be executed on."""
+        return job_id not in self.cancelled | self.lost
+
 
 NO_IDS: Final[Mapping[str, str]] = {}
 

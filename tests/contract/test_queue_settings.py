@@ -89,7 +89,9 @@ def test_the_limit_and_the_head_of_the_list_follow_in_one_transaction(
     backend.queues.service.pause("q")
     assert backend.stores.store.head("q", 5).is_paused
     assert backend.queues.statistics.counts("q").depth == 0
-    assert backend.stores.limits().policy_of_queue("queue:q") == POLICY
+    bucket = backend.stores.limits().load("queue:q")
+    assert bucket is not None
+    assert bucket.override == POLICY
     book.save(settings(1), settings(2), LimitChange(None))
     head = backend.stores.store.head("q", 5)
     assert (head.limit, head.visibility_timeout_ms) == ("", None)

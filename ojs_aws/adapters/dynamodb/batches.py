@@ -136,10 +136,7 @@ class Batches(InTable):
 
         :returns: what stands: the first decision is the last.
         """
-        item: Item = {
-            **item_key(_pk(batch_id), DECISION),
-            n.TTL: number(now // 1000 + KEPT_S),
-        }
+        item: Item = {**item_key(_pk(batch_id), DECISION), n.TTL: number(now // 1000 + KEPT_S)}
         is_first = condition("attribute_not_exists(#pk)")
         if commit is None:
             try:

@@ -6,33 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import (
-    Item,
-    number,
-    read_count,
-    read_instant,
-    read_set,
-    read_string,
-    string,
-)
+from ojs_aws.adapters.dynamodb.columns import Item, number, read_count, string
 from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
-from ojs_aws.adapters.dynamodb.table import (
-    Action,
-    InTable,
-    first_failed,
-    item_key,
-    update_part,
-)
+from ojs_aws.adapters.dynamodb.table import Action, InTable, first_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.limits.rules import (
-    EXHAUSTED_EVERY_MS,
-    Bucket,
-    LimitScope,
-    scope_of,
-    tenant_key,
-)
+from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of, tenant_key
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
 
@@ -60,8 +41,19 @@ KEPT_S: Final = 40 * 86_400
 """How long a bucket outlives its last start: longer than any job may be active or window may be."""
 
 MAX_NOTED: Final = 10_000
-
-
+_COLUMNS: Final[c.Columns] = {
+    c.TEXT: {n.SK: "key", POLICY: "policy", OVERRIDE: "override"},
+    c.OPTIONAL_TEXT: {EXHAUSTED: "exhausted", RELEASED: "released"},
+    c.NUMBER: {n.VERSION: "version", STARTED: "started", REVISION: "revision"},
+    c.Kind(number, lambda value: max(0, int(value["N"])), 0): {ACTIVE: "active"},
+    c.OPTIONAL_NUMBER: {
+        OPENED: "opened_at",
+        NEXT: "next_at",
+        BLOCKED: "blocked_until",
+        EXHAUSTED_AT: "exhausted_at",
+    },
+    c.STRINGS: {QUEUES: "queues"},
+}
 _SCOPES_KEY: Final = item_key(SCOPES, "types")
 
 
@@ -72,22 +64,7 @@ def bucket_key(key: str) -> Item:
 
 def read_bucket(item: Item) -> Bucket:
     """Return the bucket that an item holds."""
-    return Bucket(
-        key=read_string(item, n.SK),
-        version=read_count(item, n.VERSION),
-        active=max(0, read_count(item, ACTIVE)),
-        opened_at=read_instant(item, OPENED),
-        started=read_count(item, STARTED),
-        next_at=read_instant(item, NEXT),
-        policy=read_string(item, POLICY),
-        override=read_string(item, OVERRIDE),
-        blocked_until=read_instant(item, BLOCKED),
-        exhausted=read_string(item, EXHAUSTED),
-        exhausted_at=read_instant(item, EXHAUSTED_AT),
-        released=read_string(item, RELEASED),
-        queues=read_set(item, QUEUES),
-        revision=read_count(item, REVISION),
-    )
+    return Bucket(**c.read_members(item, _COLUMNS))
 
 
 def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant) -> Action:
@@ -98,7 +75,7 @@ def taking(table: str, before: Bucket, after: Bucket, job_id: str, now: Instant)
             update.set(name, number(value))
     update.set(STARTED, number(after.started))
     if not before.override:  # an operator's policy stays, used or not
-        update.set(n.TTL, number(_kept_until(now)))
+        _expire(update, now)
     if after.policy != before.policy:
         update.set(POLICY, string(after.policy))
     if before.exhausted:
@@ -121,22 +98,33 @@ def releasing(table: str, key: str, count: int = 1) -> Action:
     return update_part(table, bucket_key(key), update)
 
 
-def _kept_until(now: Instant) -> int:
-    return now // 1000 + KEPT_S
-
-
-def _limiting(queue: str, policy: str | None) -> Update:
-    """Return the update that limits a whole queue, or no longer does: a row of its ready list."""
-    update = Update()
-    if policy is None:
-        update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
+def _expire(update: Update, end: Instant | None) -> None:
+    """Let a bucket expire some time after an instant; None: never."""
+    if end is None:
+        update.remove(n.TTL)
     else:
-        update.set(OVERRIDE, string(policy))
+        update.set(n.TTL, number(end // 1000 + KEPT_S))
+
+
+def _overriding(text: str) -> Update:
+    """Return the update that stores an override, or removes it where the text is empty."""
+    update = Update()
+    if text:
+        update.set(OVERRIDE, string(text))
+    else:
+        update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
+    update.add(n.VERSION, 1)
+    return update
+
+
+def queue_limit(queue: str, policy: str | None) -> Update:
+    """Return the update that limits a whole queue, or no longer does: a row of its ready list."""
+    update = _overriding(policy or "")
+    if policy is not None:
         update.set(n.GPK, string(n.list_key(queue, JobList.READY)))
         update.set(n.GSK, string(LIMITED))
         update.set(n.TYPE, string(policy))
-        update.remove(n.TTL)
-    update.add(n.VERSION, 1)
+        _expire(update, None)
     return update
 
 
@@ -149,11 +137,6 @@ def _noting(policy: str, queue: str) -> Update:
     room = f"size({known}) < {update.value(number(MAX_QUEUES))}"
     update.when(f"(attribute_not_exists({known}) OR {room})")
     return update
-
-
-def queue_limit(table: str, queue: str, key: str, policy: str | None) -> Action:
-    """Return the part of a transaction that limits a whole queue, or no longer does."""
-    return update_part(table, bucket_key(key), _limiting(queue, policy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +152,14 @@ class Limits(InTable):
         """
         if (key, policy, queue) in self.noted:
             return
-        fresh = _noting(policy, queue)
-        fresh.set(n.TTL, number(_kept_until(now)))
+        fresh, item = _noting(policy, queue), bucket_key(key)
+        _expire(fresh, now)
         fresh.when(f"attribute_not_exists({fresh.name(OVERRIDE)})")
         # An operator's policy stays, so it gets no end; nor does one with queues enough get more.
-        if not self._update(key, fresh) and not self._update(key, _noting(policy, queue)):
+        if not self.try_update(item, fresh) and not self.try_update(item, _noting(policy, queue)):
             bare = Update()
             bare.set(POLICY, string(policy))
-            self._update(key, bare)
+            self.try_update(item, bare)
         if len(self.noted) < MAX_NOTED:
             self.noted.add((key, policy, queue))
 
@@ -187,24 +170,18 @@ class Limits(InTable):
 
         FETCH learns of a queue's from the head of the ready list, of a type's by :meth:`scopes`.
 
-        Makes one update; a transaction with the item of the scopes for a type.
-
-        A queue's bucket becomes a row of its ready list.
+        Makes one update; a transaction with the item of the scopes for a type. A queue's bucket
+        becomes a row of its ready list.
 
         :param scope: the jobs that the key concerns without naming it.
         :param text: the override as it is stored.
         :param until: when it ends by itself.
         """
         if scope is not None and not scope.type:
-            update = _limiting(scope.queue, text)
+            update = queue_limit(scope.queue, text)
         else:
-            update = Update()
-            update.set(OVERRIDE, string(text))
-            update.add(n.VERSION, 1)
-            if until is None:
-                update.remove(n.TTL)
-            else:
-                update.set(n.TTL, number(_kept_until(max(until, now))))
+            update = _overriding(text)
+            _expire(update, None if until is None else max(until, now))
         self._store(key, scope, update, until or Instant(0))
 
     def lift(self, key: str, scope: LimitScope | None, now: Instant) -> None:
@@ -212,17 +189,15 @@ class Limits(InTable):
 
         Makes as many calls as ``override`` does.
         """
-        update = Update()
-        update.remove(OVERRIDE, n.GPK, n.GSK, n.TYPE)
-        update.set(n.TTL, number(_kept_until(now)))
-        update.add(n.VERSION, 1)
+        update = _overriding("")
+        _expire(update, now)
         self._store(key, scope, update, None)
 
     def _store(
         self, key: str, scope: LimitScope | None, update: Update, until: Instant | None
     ) -> None:
         if scope is None or not scope.type:
-            self._update(key, update)
+            self.try_update(bucket_key(key), update)
         else:
             self.transact_write_items(self._naming(key, update, until))
 
@@ -252,28 +227,14 @@ class Limits(InTable):
         :returns: False, and nothing is changed, if somebody changed it since.
         """
         key = tenant_key(tenant)
-        update = Update()
-        if text:
-            update.set(OVERRIDE, string(text))
-            update.remove(n.TTL)
-        else:
-            update.remove(OVERRIDE)
-            update.set(n.TTL, number(_kept_until(now)))
-        update.add(n.VERSION, 1)
+        update = _overriding(text)
+        _expire(update, None if text else now)
         update.add(REVISION, 1)
         stored = update.name(REVISION)
         seen = f"{stored} = {update.value(number(revision))}" if revision else ""
         update.when(seen or f"attribute_not_exists({stored})")
         parts = self._naming(key, update, Instant(0) if limits_starts else None)
         return not self.transact_write_items(parts, first_failed)
-
-    def policy_of_queue(self, key: str) -> str:
-        """Return the last policy set for a queue's key, as text; empty for no limit.
-
-        Makes one consistent read.
-        """
-        bucket = self.load(key)
-        return bucket.override if bucket else ""
 
     def scopes(self, now: Instant) -> list[LimitScope]:
         """Return the types and tenants that have an override, in one call.
@@ -302,7 +263,7 @@ class Limits(InTable):
         update.set(PAUSED_ATTRIBUTE, number(until))
         blocked = update.name(BLOCKED)
         update.when(f"(attribute_not_exists({blocked}) OR {blocked} < {moment})")
-        self._update(key, update)
+        self.try_update(bucket_key(key), update)
 
     def note_exhausted(self, key: str, exhausted: str, now: Instant) -> None:
         """Note that jobs have to wait for a bucket, unless that is noted already.
@@ -316,11 +277,7 @@ class Limits(InTable):
         update.when(f"attribute_not_exists({update.name(EXHAUSTED)})")
         reported, past = update.name(EXHAUSTED_AT), update.value(number(now - EXHAUSTED_EVERY_MS))
         update.when(f"(attribute_not_exists({reported}) OR {reported} <= {past})")
-        self._update(key, update)
-
-    def _update(self, key: str, update: Update) -> bool:
-        """Send an update; return False if its condition does not hold."""
-        return self.try_update(bucket_key(key), update)
+        self.try_update(bucket_key(key), update)
 
     def load(self, key: str) -> Bucket | None:
         """Return one bucket, strongly consistent.

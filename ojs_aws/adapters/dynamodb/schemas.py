@@ -12,14 +12,7 @@ from typing import Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import (
-    Item,
-    number,
-    packed,
-    read_string,
-    string,
-    unpacked,
-)
+from ojs_aws.adapters.dynamodb.columns import Item, number, packed, read_string, string, unpacked
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
     any_failed,
@@ -40,10 +33,9 @@ SCHEMA_VERSION: Final = "vv"
 
 _COLUMNS: Final[c.Columns] = {
     c.TEXT: {n.TYPE: "type", URI: "uri"},
-    c.Kind(
-        lambda version: string(json.dumps(version)),
-        lambda value: json.loads(value["S"]),
-    ): {SCHEMA_VERSION: "version"},
+    c.Kind(lambda version: string(json.dumps(version)), lambda value: json.loads(value["S"])): {
+        SCHEMA_VERSION: "version"
+    },
     c.NUMBER: {n.CREATED: "created_at"},
     c.OPTIONAL_TEXT: {n.BY: "by"},
 }

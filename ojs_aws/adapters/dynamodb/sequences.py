@@ -10,23 +10,13 @@ from collections.abc import Sequence as Many
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
-from ojs_aws.adapters.dynamodb.stopped_sequences import (
-    StoppedSequences,
-    put_on_list,
-    take_off_list,
-)
-from ojs_aws.adapters.dynamodb.table import (
-    condition,
-    delete_part,
-    item_key,
-    put_part,
-    update_part,
-)
+from ojs_aws.adapters.dynamodb.stopped_sequences import StoppedSequences, put_on_list, take_off_list
+from ojs_aws.adapters.dynamodb.table import condition, delete_part, item_key, put_part, update_part
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import BucketTakenError, StaleJobError
 from ojs_aws.domain.errors import TransactAction
@@ -56,6 +46,10 @@ _COLUMNS: Final[c.Columns] = {
     c.OPTIONAL_NUMBER: {_STOPPED: "stopped_at"},
     c.STRINGS: {_BATCHES: "batches"},
 }
+
+
+Change: TypeAlias = tuple[JobRecord, JobRecord]
+"""A job before and after a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +179,7 @@ class Sequences:
         return replace(after, token=token)
 
     def hand_over(
-        self,
-        seen: Sequence,
-        ended: Many[BlockedJob],
-        row: BlockedJob,
-        change: tuple[JobRecord, JobRecord],
-        now: Instant,
+        self, seen: Sequence, ended: Many[BlockedJob], row: BlockedJob, change: Change, now: Instant
     ) -> bool:
         """Give the next blocked job its turn, in one transaction.
 
@@ -204,13 +193,7 @@ class Sequences:
         _go_on(update, now)
         return self._change_job(seen, [*ended, row], change, update)
 
-    def cancel(
-        self,
-        seen: Sequence,
-        row: BlockedJob,
-        change: tuple[JobRecord, JobRecord],
-        now: Instant,
-    ) -> bool:
+    def cancel(self, seen: Sequence, row: BlockedJob, change: Change, now: Instant) -> bool:
         """Store that a blocked job was cancelled with its sequence; the head stays.
 
         :returns: False if something has changed since it was read; nothing was written.
@@ -220,17 +203,11 @@ class Sequences:
         return self._change_job(seen, [row], change, update)
 
     def _change_job(
-        self,
-        seen: Sequence,
-        rows: Many[BlockedJob],
-        change: tuple[JobRecord, JobRecord],
-        update: Update,
+        self, seen: Sequence, rows: Many[BlockedJob], change: Change, update: Update
     ) -> bool:
-        before, after = change
-        parts = [
-            delete_part(self.store.table, *_row_of(seen.tenant, seen.key, each)) for each in rows
-        ]
-        parts.append(update_part(self.store.table, sequence_key(seen.tenant, seen.key), update))
+        (before, after), table = change, self.store.table
+        parts = [delete_part(table, *_row_of(seen.tenant, seen.key, each)) for each in rows]
+        parts.append(update_part(table, sequence_key(seen.tenant, seen.key), update))
         try:
             self.store.writes.send_with(before.id, self.store.change(before, after), parts)
         except (BucketTakenError, StaleJobError):

@@ -125,10 +125,7 @@ class TableRestore:
             with translated("UpdateTimeToLive"):
                 self.client.update_time_to_live(
                     TableName=target,
-                    TimeToLiveSpecification={
-                        "Enabled": True,
-                        "AttributeName": TABLE.ttl_attribute,
-                    },
+                    TimeToLiveSpecification={"Enabled": True, "AttributeName": TABLE.ttl_attribute},
                 )
         with translated("UpdateContinuousBackups"):
             self.client.update_continuous_backups(

@@ -262,7 +262,8 @@ class QueueConfigAdmin:
 
     def _limit(self, name: str) -> Limit | None:
         key = queue_key(name)
-        bucket = Bucket(key=key, override=self.limits().policy_of_queue(key))
+        found = self.limits().load(key)
+        bucket = Bucket(key=key, override=found.override if found else "")
         return effective(None, bucket, self.clock.now(), is_scope=True)
 
     def _limit_after(self, name: str, members: Members) -> LimitChange | None:

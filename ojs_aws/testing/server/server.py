@@ -115,10 +115,7 @@ class OjsServer(Waits, ExecutionAssertions):
     """
 
     def __init__(
-        self,
-        *,
-        lambda_workers: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
+        self, *, lambda_workers: Sequence[str] = (), settings: Mapping[str, str] | None = None
     ) -> None:
         """Describe the server; nothing is started yet.
 

@@ -55,12 +55,7 @@ class Waits(ABC):
     def _job(self, job_id: str) -> EnqueuedJob[Any]:
         """Read a job."""
 
-    async def wait(
-        self,
-        job: AnyJob,
-        *states: str,
-        timeout: Timeout = "10s",
-    ) -> EnqueuedJob[Any]:
+    async def wait(self, job: AnyJob, *states: str, timeout: Timeout = "10s") -> EnqueuedJob[Any]:
         """Wait until a job is in a state; see :meth:`wait_sync`."""
         return await asyncio.to_thread(self.wait_sync, job, *states, timeout=timeout)
 

@@ -202,9 +202,7 @@ def _text(members: Mapping[str, Member], name: str) -> str:
 
 
 def settled_each(
-    backend: Backend,
-    event: Mapping[str, Any],
-    must_come_back: Callable[[Mapping[str, Any]], bool],
+    backend: Backend, event: Mapping[str, Any], must_come_back: Callable[[Mapping[str, Any]], bool]
 ) -> dict[str, list[dict[str, str]]]:
     """Settle each record of an event; return the partial batch response.
 

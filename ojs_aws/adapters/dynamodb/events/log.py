@@ -16,12 +16,7 @@ from typing import Any, Final
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import (
-    Item,
-    number,
-    read_number,
-    string,
-)
+from ojs_aws.adapters.dynamodb.columns import Item, number, read_number, string
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
     HEAD,

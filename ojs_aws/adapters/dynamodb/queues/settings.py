@@ -21,14 +21,8 @@ from ojs_aws.adapters.dynamodb.columns import (
     unpacked,
 )
 from ojs_aws.adapters.dynamodb.jobs.lists import FAIR, SETTINGS
-from ojs_aws.adapters.dynamodb.limits import queue_limit
-from ojs_aws.adapters.dynamodb.table import (
-    BATCH,
-    InTable,
-    first_failed,
-    item_key,
-    update_part,
-)
+from ojs_aws.adapters.dynamodb.limits import bucket_key, queue_limit
+from ojs_aws.adapters.dynamodb.table import BATCH, InTable, first_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.jobs.lists import JobList
@@ -119,8 +113,11 @@ class QueueSettingsStore(InTable):
             update.when(f"attribute_not_exists({version})")
         actions = [update_part(self.table, _key(after.queue), update)]
         if limit is not None:
-            part = queue_limit(self.table, after.queue, queue_key(after.queue), limit.policy)
-            actions.append(part)
+            key, changed = (
+                bucket_key(queue_key(after.queue)),
+                queue_limit(after.queue, limit.policy),
+            )
+            actions.append(update_part(self.table, key, changed))
         reasons = self.transact_write_items(actions, first_failed)
         if reasons and read_string(reasons[0][1], n.TOKEN) != token:
             raise StaleSettingsError

@@ -124,10 +124,7 @@ def plan_items(workflow_id: str, plan: WorkflowPlan) -> list[Item]:
     data = deflate(text.encode("utf-8", "surrogatepass"))
     pieces = [data[at : at + MAX_PIECE_BYTES] for at in range(0, len(data), MAX_PIECE_BYTES)]
     return [
-        {
-            **plan_key(workflow_id, index),
-            n.DOCUMENT: {"B": piece},
-        }
+        {**plan_key(workflow_id, index), n.DOCUMENT: {"B": piece}}
         for index, piece in enumerate(pieces)
     ]
 

@@ -124,12 +124,7 @@ class Workflows(InTable):
             ahead.is_sent = True
             self._write(after, is_same, others)
 
-    def _write(
-        self,
-        workflow: Workflow,
-        when: Mapping[str, Any],
-        others: Sequence[Item],
-    ) -> None:
+    def _write(self, workflow: Workflow, when: Mapping[str, Any], others: Sequence[Item]) -> None:
         item = to_item(workflow, self.retention_s)
         token = string(self.token())
         item[n.TOKEN] = token
