@@ -18,8 +18,16 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Final
 
-from infra.deployed_api import SlowJobError, create_key, run_demo_job
-from infra.deployment import Deployment, DeploymentError, deploy, destroy, find_cdk
+from infra.deployment import (
+    Deployment,
+    DeploymentError,
+    SlowJobError,
+    create_key,
+    deploy,
+    destroy,
+    find_cdk,
+    run_demo_job,
+)
 from infra.emulator import ACCESS_KEY, REGION, Emulator, EmulatorError, start_emulator, tail
 from ojs_aws.cdk.bundle import BundlingError
 

@@ -17,7 +17,16 @@ from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Template
 
 from infra.stack import mail_topic
-from infra.template_merge import NO_VALUE, Choice, Dimension, Merge, without_long_split
+from infra.template_merge import (
+    STACK,
+    Choice,
+    Dimension,
+    Merge,
+    opened,
+    opened_worker,
+    parameter_of,
+    without_long_split,
+)
 from ojs_aws.cdk import (
     Access,
     ApiKeys,
@@ -40,12 +49,9 @@ from ojs_aws.cdk.published_template import (
     logical_id,
 )
 
-STACK: Final = "OjsBackend"
-"""The name under which the constructs synthesise. Names that they make of it become those of the
-deployed stack, so that an account holds several."""
 WORKER: Final = "Worker"
 """The id of the Lambda worker."""
-_NAMES: Final = {"AWS::Events::EventBus": "Name", "AWS::Logs::LogGroup": "LogGroupName"}
+_TRIGGER: Final = "AWS::Lambda::EventSourceMapping"
 
 _NO_BUNDLING: Final[Mapping[str, Any]] = {
     "aws:cdk:bundling-stacks": [],
@@ -68,12 +74,8 @@ DIMENSIONS: Final = (
 )
 
 
-def _parameter(name: str) -> dict[str, Any]:
-    return {"Ref": name}
-
-
 def _is(parameter: str, value: str) -> dict[str, Any]:
-    return {"Fn::Equals": [_parameter(parameter), value]}
+    return {"Fn::Equals": [parameter_of(parameter), value]}
 
 
 def _said(parameter: str) -> dict[str, Any]:
@@ -91,112 +93,70 @@ CONDITIONS: Final[Mapping[str, Any]] = {
     "HasAlarmEmail": _said("AlarmEmail"),
     "HasEncryptionKey": _said("EncryptionKey"),
     "HasPermissionsBoundary": _said("PermissionsBoundary"),
-    "IsInVpc": {"Fn::Not": [{"Fn::Equals": [{"Fn::Join": ["", _parameter("SubnetIds")]}, ""]}]},
+    "IsInVpc": {"Fn::Not": [{"Fn::Equals": [{"Fn::Join": ["", parameter_of("SubnetIds")]}, ""]}]},
 }
 
+
+def _text(description: str, default: str = "", **more: object) -> dict[str, Any]:
+    """Return a parameter that is a text."""
+    return {"Type": "String", "Default": default, **more, "Description": description}
+
+
+def _list(description: str) -> dict[str, Any]:
+    """Return a parameter that is a list; empty by default."""
+    return {"Type": "CommaDelimitedList", "Default": "", "Description": description}
+
+
+def _needed(description: str) -> dict[str, Any]:
+    """Return a parameter that has no default."""
+    return {"Type": "String", "Description": description}
+
+
+_DAYS: Final = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653)
+
 PARAMETERS: Final[Mapping[str, Any]] = {
-    "Prefix": {
-        "Type": "String",
-        "Default": "ojs",
-        "AllowedPattern": "[A-Za-z0-9][A-Za-z0-9-]{0,29}",
-        "Description": "Begins the name of each SQS queue; unique in an account and region.",
-    },
-    "Auth": {
-        "Type": "String",
-        "Default": "api-key",
-        "AllowedValues": list(DIMENSIONS[0].values),
-        "Description": "Who may call the API: those with API keys, tokens, IAM, or everybody.",
-    },
-    "JwtIssuer": {
-        "Type": "String",
-        "Default": "",
-        "Description": "With Auth=jwt: the URL of the issuer.",
-    },
-    "JwtAudience": {
-        "Type": "CommaDelimitedList",
-        "Default": "",
-        "Description": "With Auth=jwt: one of these is in the tokens' aud.",
-    },
-    "JobEndpoint": {
-        "Type": "String",
-        "Default": "false",
-        "AllowedValues": ["false", "true"],
-        "Description": "A function URL for senders and workers, beside the API.",
-    },
-    "AlarmEmail": {
-        "Type": "String",
-        "Default": "",
-        "Description": "Who gets mail of alarms; AWS first asks for consent.",
-    },
-    "EncryptionKey": {
-        "Type": "String",
-        "Default": "",
-        "Description": "ARN of a KMS key of your own for the table and the bucket.",
-    },
+    "Prefix": _text(
+        "Begins the name of each SQS queue; unique in an account and region.",
+        "ojs",
+        AllowedPattern="[A-Za-z0-9][A-Za-z0-9-]{0,29}",
+    ),
+    "Auth": _text(
+        "Who may call the API: those with API keys, tokens, IAM, or everybody.",
+        "api-key",
+        AllowedValues=list(DIMENSIONS[0].values),
+    ),
+    "JwtIssuer": _text("With Auth=jwt: the URL of the issuer."),
+    "JwtAudience": _list("With Auth=jwt: one of these is in the tokens' aud."),
+    "JobEndpoint": _text(
+        "A function URL for senders and workers, beside the API.",
+        "false",
+        AllowedValues=["false", "true"],
+    ),
+    "AlarmEmail": _text("Who gets mail of alarms; AWS first asks for consent."),
+    "EncryptionKey": _text("ARN of a KMS key of your own for the table and the bucket."),
     "LogRetentionDays": {
         "Type": "Number",
         "Default": 30,
-        "AllowedValues": [
-            1,
-            3,
-            5,
-            7,
-            14,
-            30,
-            60,
-            90,
-            120,
-            150,
-            180,
-            365,
-            400,
-            545,
-            731,
-            1827,
-            3653,
-        ],
+        "AllowedValues": [*_DAYS],
         "Description": "How long logs are kept.",
     },
-    "PermissionsBoundary": {
-        "Type": "String",
-        "Default": "",
-        "Description": "ARN of the permissions boundary of all roles.",
-    },
-    "SubnetIds": {
-        "Type": "CommaDelimitedList",
-        "Default": "",
-        "Description": "Subnets of a VPC for the functions, with a way to AWS's services.",
-    },
-    "SecurityGroupIds": {
-        "Type": "CommaDelimitedList",
-        "Default": "",
-        "Description": "Their security groups, where SubnetIds are given.",
-    },
-    "Architecture": {
-        "Type": "String",
-        "Default": Target().machine,
-        "AllowedValues": ["arm64", "x86_64"],
-        "Description": "That of the bundle.",
-    },
-    "Python": {
-        "Type": "String",
-        "Default": Target().python,
-        "AllowedPattern": "3\\.[0-9]+",
-        "Description": "The Python version of the bundle.",
-    },
-    "BundleBucket": {"Type": "String", "Description": "The bucket of the functions' code."},
-    "BundleKey": {"Type": "String", "Description": "The key of the functions' code, a zip file."},
+    "PermissionsBoundary": _text("ARN of the permissions boundary of all roles."),
+    "SubnetIds": _list("Subnets of a VPC for the functions, with a way to AWS's services."),
+    "SecurityGroupIds": _list("Their security groups, where SubnetIds are given."),
+    "Architecture": _text(
+        "That of the bundle.", Target().machine, AllowedValues=["arm64", "x86_64"]
+    ),
+    "Python": _text(
+        "The Python version of the bundle.", Target().python, AllowedPattern="3\\.[0-9]+"
+    ),
+    "BundleBucket": _needed("The bucket of the functions' code."),
+    "BundleKey": _needed("The key of the functions' code, a zip file."),
 }
 
-
 WORKER_PARAMETERS: Final[Mapping[str, Any]] = {
-    "WorkerBundleBucket": {"Type": "String", "Description": "The bucket of the worker's code."},
-    "WorkerBundleKey": {"Type": "String", "Description": "The key of it, a zip file."},
-    "WorkerHandler": {
-        "Type": "String",
-        "Default": "jobs.handler",
-        "Description": "Module and attribute of the worker's handler.",
-    },
+    "WorkerBundleBucket": _needed("The bucket of the worker's code."),
+    "WorkerBundleKey": _needed("The key of it, a zip file."),
+    "WorkerHandler": _text("Module and attribute of the worker's handler.", "jobs.handler"),
 }
 
 
@@ -259,60 +219,15 @@ def synthesised(choice: Choice, *, worker: bool = False) -> dict[str, Any]:
     """Return the template of a choice, with parameters in the place of values."""
     stack = PublishedStack(App(context=dict(_NO_BUNDLING)), choice, worker=worker)
     template = Template.from_stack(stack).to_json()
-    resources = {name: _opened(each) for name, each in template["Resources"].items()}
-    opened: dict[str, Any] = without_long_split(
-        {"Resources": resources, "Outputs": template["Outputs"]}
-    )
-    return opened
-
-
-def _opened(resource: dict[str, Any]) -> dict[str, Any]:
-    """Return a resource with parameters in the place of what each deployment says itself."""
-    opened = {key: value for key, value in resource.items() if key != "Metadata"}
-    properties = dict(opened.get("Properties", {}))
-    if resource["Type"] == "AWS::Lambda::Function":
-        properties |= {
-            "Code": {"S3Bucket": _parameter("BundleBucket"), "S3Key": _parameter("BundleKey")},
-            "Runtime": {"Fn::Sub": "python${Python}"},
-            "Architectures": [_parameter("Architecture")],
-            "VpcConfig": _if(
-                "IsInVpc",
-                {
-                    "SubnetIds": _parameter("SubnetIds"),
-                    "SecurityGroupIds": _parameter("SecurityGroupIds"),
-                },
-            ),
-        }
-    if resource["Type"] == "AWS::IAM::Role":
-        access = {
-            "Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/service-role/"
-            "AWSLambdaVPCAccessExecutionRole"
-        }
-        boundary = _parameter("PermissionsBoundary")
-        properties |= {
-            "PermissionsBoundary": _if("HasPermissionsBoundary", boundary),
-            "ManagedPolicyArns": _if("IsInVpc", [access]),
-        }
-    if resource["Type"] == "AWS::Logs::LogGroup":
-        properties["RetentionInDays"] = _parameter("LogRetentionDays")
-    if (name := properties.get(_NAMES.get(resource["Type"], ""))) is not None:
-        named = name.replace(STACK, "${AWS::StackName}", 1)
-        properties[_NAMES[resource["Type"]]] = {"Fn::Sub": named}
-    if properties:
-        opened["Properties"] = properties
-    return opened
-
-
-def _if(condition: str, value: object) -> dict[str, Any]:
-    return {"Fn::If": [condition, value, NO_VALUE]}
+    resources = {name: opened(each) for name, each in template["Resources"].items()}
+    return dict(without_long_split({"Resources": resources, "Outputs": template["Outputs"]}))
 
 
 def published() -> dict[str, Any]:
     """Return the template of all choices."""
     templates = {choice: synthesised(choice) for choice in choices()}
     merge = Merge(DIMENSIONS)
-    resources = merge.sections(templates, "Resources")
-    outputs = merge.sections(templates, "Outputs")
+    resources, outputs = (merge.sections(templates, each) for each in ("Resources", "Outputs"))
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "Open Job Spec backend (ojs-aws)",
@@ -334,47 +249,16 @@ def with_worker() -> dict[str, Any]:
     merged = merge.sections(found, "Resources")
     roles = {name for name, each in merged.items() if name.startswith(WORKER)}
     names = [*roles, logical_id(DECLARED)]
-    resources = {_worker_name(merged[name], name): _of_worker(merged[name]) for name in names}
+    resources = {
+        TRIGGER if merged[name]["Type"] == _TRIGGER else name: opened_worker(merged[name])
+        for name in names
+    }
     role = next(name for name in roles if merged[name]["Type"] == "AWS::IAM::Role")
     return {
         "Parameters": dict(WORKER_PARAMETERS),
         "Resources": dict(sorted(resources.items())),
         "Outputs": {"WorkerRoleName": {"Value": {"Ref": role}}},
     }
-
-
-def _worker_name(resource: Mapping[str, Any], name: str) -> str:
-    return TRIGGER if resource["Type"] == "AWS::Lambda::EventSourceMapping" else name
-
-
-def _of_worker(resource: dict[str, Any]) -> dict[str, Any]:
-    """Return a resource of the worker with its code, and with lists where there may be queues."""
-    properties = dict(resource["Properties"])
-    if resource["Type"] == "AWS::Lambda::Function":
-        properties |= {
-            "Code": {
-                "S3Bucket": _parameter("WorkerBundleBucket"),
-                "S3Key": _parameter("WorkerBundleKey"),
-            },
-            "Handler": _parameter("WorkerHandler"),
-            "Description": "Open Job Spec: worker of the declared queues",
-        }
-    if resource["Type"] == "AWS::IAM::Policy":
-        properties = _listing(properties)
-    return {**resource, "Properties": properties}
-
-
-def _listing(value: Any) -> Any:
-    """Return a policy in which the queue's ARN is in a list: there may be several."""
-    if isinstance(value, list):
-        return [_listing(each) for each in value]
-    if isinstance(value, dict):
-        queue = {"Fn::GetAtt": [logical_id(DECLARED), "Arn"]}
-        return {
-            key: [each] if key == "Resource" and each == queue else _listing(each)
-            for key, each in value.items()
-        }
-    return value
 
 
 def main() -> None:

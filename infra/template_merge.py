@@ -1,4 +1,4 @@
-"""Merges the templates of all choices into one, whose conditions are the choices.
+"""Merges the templates of all choices into one, whose conditions and parameters are the choices.
 
 The constructs decide what each choice means: nothing of it is written a second time. What all
 templates say alike stays as it is. Where they differ, the smallest part that does becomes an
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ojs_aws.cdk.published_template import PREFIX
+from ojs_aws.cdk.published_template import DECLARED, PREFIX, logical_id
 
 Choice = tuple[str, ...]
 """One value for each dimension."""
@@ -199,3 +199,81 @@ def _text(value: Any) -> str:
 
 def _kinds(found: Mapping[Choice, Any]) -> set[str]:
     return {repr(each) if each is MISSING else _text(each) for each in found.values()}
+
+
+STACK: Final = "OjsBackend"
+"""The name under which the constructs synthesise. Names that they make of it become those of the
+deployed stack, so that an account holds several."""
+_NAMES: Final = {"AWS::Events::EventBus": "Name", "AWS::Logs::LogGroup": "LogGroupName"}
+
+
+def parameter_of(name: str) -> dict[str, Any]:
+    """Return a reference to a parameter."""
+    return {"Ref": name}
+
+
+def opened(resource: dict[str, Any]) -> dict[str, Any]:
+    """Return a resource with parameters in the place of what each deployment says itself."""
+    made = {key: value for key, value in resource.items() if key != "Metadata"}
+    properties = dict(made.get("Properties", {}))
+    if resource["Type"] == "AWS::Lambda::Function":
+        properties |= {
+            "Code": {"S3Bucket": parameter_of("BundleBucket"), "S3Key": parameter_of("BundleKey")},
+            "Runtime": {"Fn::Sub": "python${Python}"},
+            "Architectures": [parameter_of("Architecture")],
+            "VpcConfig": _if(
+                "IsInVpc", {each: parameter_of(each) for each in ("SubnetIds", "SecurityGroupIds")}
+            ),
+        }
+    if resource["Type"] == "AWS::IAM::Role":
+        access = {
+            "Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/service-role/"
+            "AWSLambdaVPCAccessExecutionRole"
+        }
+        boundary = parameter_of("PermissionsBoundary")
+        properties |= {
+            "PermissionsBoundary": _if("HasPermissionsBoundary", boundary),
+            "ManagedPolicyArns": _if("IsInVpc", [access]),
+        }
+    if resource["Type"] == "AWS::Logs::LogGroup":
+        properties["RetentionInDays"] = parameter_of("LogRetentionDays")
+    if (name := properties.get(_NAMES.get(resource["Type"], ""))) is not None:
+        named = name.replace(STACK, "${AWS::StackName}", 1)
+        properties[_NAMES[resource["Type"]]] = {"Fn::Sub": named}
+    if properties:
+        made["Properties"] = properties
+    return made
+
+
+def opened_worker(resource: dict[str, Any]) -> dict[str, Any]:
+    """Return a resource of the worker with its code, and with lists where there may be queues."""
+    properties = dict(resource["Properties"])
+    if resource["Type"] == "AWS::Lambda::Function":
+        properties |= {
+            "Code": {
+                "S3Bucket": parameter_of("WorkerBundleBucket"),
+                "S3Key": parameter_of("WorkerBundleKey"),
+            },
+            "Handler": parameter_of("WorkerHandler"),
+            "Description": "Open Job Spec: worker of the declared queues",
+        }
+    if resource["Type"] == "AWS::IAM::Policy":
+        properties = _listing(properties)
+    return {**resource, "Properties": properties}
+
+
+def _if(condition: str, value: object) -> dict[str, Any]:
+    return {"Fn::If": [condition, value, NO_VALUE]}
+
+
+def _listing(value: Any) -> Any:
+    """Return a policy in which the queue's ARN is in a list: there may be several."""
+    if isinstance(value, list):
+        return [_listing(each) for each in value]
+    if isinstance(value, dict):
+        queue = {"Fn::GetAtt": [logical_id(DECLARED), "Arn"]}
+        return {
+            key: [each] if key == "Resource" and each == queue else _listing(each)
+            for key, each in value.items()
+        }
+    return value

@@ -1,26 +1,19 @@
-"""Writes the outputs of a stack that has a backend, and checks at synthesis what it contains."""
+"""Writes the outputs of a stack with a backend, and checks at synthesis what was put into it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import jsii
 from aws_cdk import Annotations, CfnOutput, CfnResource, Stack
-from aws_cdk import aws_events as events
-from aws_cdk import aws_s3 as s3
 from constructs import Construct, IValidation
 
 from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess
-from ojs_aws.cdk.api.http_api import OjsHttpApi
-from ojs_aws.cdk.api.job_endpoint import JobEndpoint
 from ojs_aws.cdk.bundle import Target
-from ojs_aws.cdk.job_export import JobExport
-from ojs_aws.cdk.resources.job_queues import JobQueues
-from ojs_aws.cdk.resources.job_table import JobTable
 
 MAX_RESOURCES: Final = 500
 """What CloudFormation takes in a stack."""
@@ -114,66 +107,51 @@ def warn_of_other_target(backend: Construct, target: Target) -> None:
     )
 
 
-@dataclass(frozen=True)
-class OutputSources:
-    """The parts of a backend whose addresses and names are outputs."""
-
-    api: OjsHttpApi
-    table: JobTable
-    queues: JobQueues
-    bucket: s3.IBucket
-    event_bus: events.IEventBus
-    access: Access
-    job_endpoint: JobEndpoint | None
-    export: JobExport | None
-    has_page: bool
-
-
-def add_outputs(scope: Construct, sources: OutputSources, prefix: str | None) -> None:
+def add_outputs(scope: Construct, values: Mapping[str, str], prefix: str | None) -> None:
     """Add an output for each address and name that clients, workers and operators need.
 
     :param prefix: begins their names; None for the id of the construct.
     """
     if prefix is None:
         prefix = re.sub(r"[^A-Za-z0-9]", "", scope.node.id)
-    for name, value in _values(sources).items():
+    for name, value in values.items():
         output = CfnOutput(scope, f"{name}Output", value=value)
         output.override_logical_id(f"{prefix}{name}")
 
 
-def _values(backend: OutputSources) -> dict[str, str]:
-    """Return the outputs by their names."""
-    values = {
-        "ApiUrl": backend.api.url,
-        "TableName": backend.table.table.table_name,
-        "QueueUrlPrefix": backend.queues.url_prefix,
-        "QueuePrefix": backend.queues.prefix,
-        "BucketName": backend.bucket.bucket_name,
-        "EventBusName": backend.event_bus.event_bus_name,
-        "DeadLetterQueueUrl": backend.queues.dead_letters.queue_url,
-        "NextCommand": _next_command(backend),
-    }
-    if backend.job_endpoint is not None:
-        values["JobEndpointUrl"] = backend.job_endpoint.url
-    if backend.export is not None:
-        values["ExportBucketName"] = backend.export.bucket.bucket_name
-    if backend.has_page:
-        values["DashboardUrl"] = backend.api.url
-    return values
-
-
-def _next_command(backend: OutputSources) -> str:
-    """Return the line for a shell that makes the first call to this backend."""
-    region, table = Stack.of(backend.api).region, backend.table.table.table_name
-    steps = [f"export OJS_URL={backend.api.url} AWS_REGION={region} OJS_TABLE={table}"]
-    steps += _credentials(backend.access)
+def next_command(scope: Construct, url: str, table: str, access: Access) -> str:
+    """Return the line for a shell that makes the first call to a backend."""
+    steps = [f"export OJS_URL={url} AWS_REGION={Stack.of(scope).region} OJS_TABLE={table}"]
+    if isinstance(access, ApiKeys):
+        steps.append("export OJS_API_KEY=$(ojs-aws keys create first --scope operator)")
+    elif not isinstance(access, (Iam, OpenAccess)):
+        steps.append("export OJS_API_KEY=the-token")
     return " && ".join([*steps, "ojs-aws whoami"])
 
 
-def _credentials(access: Access) -> list[str]:
-    """Return the steps after which the command line has credentials of this kind."""
-    if isinstance(access, ApiKeys):
-        return ["export OJS_API_KEY=$(ojs-aws keys create first --scope operator)"]
-    if isinstance(access, (Iam, OpenAccess)):
-        return []
-    return ["export OJS_API_KEY=the-token"]
+Targets = Mapping[str, Mapping[str, Any]]
+"""What operators may bind queues to, by the names of the bindings."""
+
+
+def check_new_targets(targets: Targets, known: Targets) -> None:
+    """Refuse targets that clash with those of other constructs.
+
+    :raises ValueError: a name that another construct has used, or a queue whose messages invoke
+        the dispatcher of another construct.
+    """
+    if taken := sorted({*targets} & {*known}):
+        raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
+    queues, others = (
+        {queue for each in some.values() for queue in each["queues"]} for some in (targets, known)
+    )
+    if shared := sorted(queues & others):
+        raise ValueError(
+            f"Another construct has bindings of {', '.join(shared)}, and either would get the "
+            "jobs of both. Define all bindings of a queue in one construct; functions, "
+            "endpoints and tasks need queues of their own."
+        )
+
+
+def has_functions(targets: Targets) -> bool:
+    """Return whether some targets are functions, and neither endpoints nor tasks."""
+    return any(not {"prefixes", "family"} & {*each} for each in targets.values())

@@ -14,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from ojs_aws.cdk.data_lifecycle import StackRemoval
 from ojs_aws.cdk.permissions import (
     BATCH_WRITE,
     CREATE_QUEUE,
@@ -25,7 +26,6 @@ from ojs_aws.cdk.permissions import (
 )
 from ojs_aws.cdk.resources.job_queues import JobQueues
 from ojs_aws.cdk.resources.job_table import JobTable
-from ojs_aws.cdk.stack_removal import StackRemoval
 from ojs_aws.topology import DOCUMENT_PREFIX, KEY_PARTITION, OWNER_TAG
 
 JOB_PARTITIONS: Final = "job#*"

@@ -13,42 +13,35 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys, OpenAccess
-from ojs_aws.cdk.api.dashboard_page import DashboardPage, DashboardPageProps, described
 from ojs_aws.cdk.api.http_api import OjsHttpApi, OjsHttpApiProps
-from ojs_aws.cdk.api.job_endpoint import (
-    JobEndpoint,
-    JobEndpointProps,
-    has_job_endpoint,
-    warn_of_removal,
-)
 from ojs_aws.cdk.backend_functions import TICK_TIMEOUT_S, BackendFunctions
 from ojs_aws.cdk.backend_stack import (
-    OutputSources,
     StackSize,
     WorkerConcurrency,
     add_outputs,
+    check_new_targets,
+    has_functions,
+    next_command,
     warn_of_other_target,
 )
+from ojs_aws.cdk.data_lifecycle import JobExport, JobExportProps, StackRemoval
+from ojs_aws.cdk.endpoints import DashboardPage, asked_job_endpoint
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
-    check_queue_alarms,
-    check_reports,
+    check_choices,
     check_settings,
     settings_of,
 )
-from ojs_aws.cdk.job_export import ExportOptions, JobExport, JobExportProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
 from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.resources.storage import documents_bucket, expire_events
-from ojs_aws.cdk.stack_removal import StackRemoval, StackRemovalProps
 from ojs_aws.cdk.triggers import (
     ChangeStream,
     ChangeStreamProps,
     CronWakeUps,
-    CronWakeUpsProps,
     TickSchedule,
     TickScheduleProps,
 )
@@ -96,8 +89,7 @@ class JobBackend(Construct):
         self.props = props = props or JobBackendProps()
         self._targets: dict[str, Mapping[str, Any]] = {}
         settings = check_settings(settings_of(props))
-        check_queue_alarms(props)
-        check_reports(props)
+        check_choices(props)
         self.table = self._table()
         self.queues = JobQueues(
             self,
@@ -110,12 +102,19 @@ class JobBackend(Construct):
             ),
         )
         self.bucket = documents_bucket(
-            self,
-            key=props.encryption_key,
-            removal_policy=props.removal_policy,
-            days=props.document_backup_days,
+            self, props.encryption_key, props.removal_policy, props.document_backup_days
         )
-        self.removal = self._removal()
+        self.removal = None
+        if props.removal_policy is RemovalPolicy.DESTROY:
+            self.removal = StackRemoval(
+                self,
+                "Removal",
+                self.bucket,
+                self.queues,
+                target=props.target,
+                log_retention=props.log_retention,
+                log_level=props.log_level,
+            )
         self.event_bus = props.event_bus or events.EventBus(self, "Events")
         grants = Grants(
             table=self.table,
@@ -135,11 +134,7 @@ class JobBackend(Construct):
         self.tick = made.tick()
         self.stream = made.stream()
         self.cron_wake_ups = CronWakeUps(
-            self,
-            "CronAlarms",
-            CronWakeUpsProps(
-                prefix=self.queues.prefix, function=self.tick, timeout_s=TICK_TIMEOUT_S
-            ),
+            self, "CronAlarms", self.queues.prefix, self.tick, TICK_TIMEOUT_S
         )
         for function in (self.tick, self.stream, self.functions[Group.OPERATOR]):
             self.cron_wake_ups.grant_set(function)
@@ -157,112 +152,86 @@ class JobBackend(Construct):
                 batching_window_s=props.stream_batching_window_s,
             ),
         )
-        self.export = None if props.export is None else self._export(props.export, made)
+        self.export = self._export(made)
         self.api = self._http_api()
-        self.job_endpoint = self._job_endpoint(made)
-        self.page = self._page()
-        self._watch()
-        sources = OutputSources(
-            api=self.api,
-            table=self.table,
-            queues=self.queues,
-            bucket=self.bucket,
-            event_bus=self.event_bus,
-            access=props.access,
-            job_endpoint=self.job_endpoint,
-            export=self.export,
-            has_page=self.page is not None,
+        self.job_endpoint = asked_job_endpoint(self, props, made.job_endpoint)
+        self.page = (
+            DashboardPage(self, "Page", self.api.api, props) if props.has_web_dashboard else None
         )
-        add_outputs(self, sources, props.output_prefix)
+        self._watch()
+        add_outputs(self, self._outputs(), props.output_prefix)
         warn_of_other_target(self, props.target)
         StackSize(self)
 
+    def _outputs(self) -> dict[str, str]:
+        """Return the outputs by their names."""
+        table = self.table.table.table_name
+        return {
+            "ApiUrl": self.api.url,
+            "TableName": table,
+            "QueueUrlPrefix": self.queues.url_prefix,
+            "QueuePrefix": self.queues.prefix,
+            "BucketName": self.bucket.bucket_name,
+            "EventBusName": self.event_bus.event_bus_name,
+            "DeadLetterQueueUrl": self.queues.dead_letters.queue_url,
+            "NextCommand": next_command(self, self.api.url, table, self.props.access),
+            **({"JobEndpointUrl": self.job_endpoint.url} if self.job_endpoint else {}),
+            **({"ExportBucketName": self.export.bucket.bucket_name} if self.export else {}),
+            **({"DashboardUrl": self.api.url} if self.page else {}),
+        }
+
+    def _export(self, functions: BackendFunctions) -> JobExport | None:
+        props = self.props
+        if props.export is None:
+            return None
+        export = JobExportProps(
+            function=functions.export(props.export),
+            table=self.table.table,
+            options=props.export,
+            encryption_key=props.encryption_key,
+            removal_policy=props.removal_policy,
+            removal=self.removal,
+        )
+        return JobExport(self, "Exporting", export)
+
     def _http_api(self) -> OjsHttpApi:
         props = self.props
-        return OjsHttpApi(
-            self,
-            "Http",
-            OjsHttpApiProps(
-                functions={group: each.live for group, each in self.functions.items()},
-                access=props.access,
-                authorizer=self.authorizer.live if self.authorizer else None,
-                public_status=props.public_status,
-                cors_origins=props.cors_origins,
-                rate_limit_per_s=props.rate_limit_per_s,
-                burst_limit=props.burst_limit,
-                access_log_retention=props.log_retention if props.access_log else None,
-            ),
+        api = OjsHttpApiProps(
+            functions={group: each.live for group, each in self.functions.items()},
+            access=props.access,
+            authorizer=self.authorizer.live if self.authorizer else None,
+            public_status=props.public_status,
+            cors_origins=props.cors_origins,
+            rate_limit_per_s=props.rate_limit_per_s,
+            burst_limit=props.burst_limit,
+            access_log_retention=props.log_retention if props.access_log else None,
         )
-
-    def _job_endpoint(self, functions: BackendFunctions) -> JobEndpoint | None:
-        props = self.props
-        if props.job_endpoint is None:
-            throttles = props.rate_limit_per_s is not None or props.burst_limit is not None
-            warn_of_removal(self, props.access, throttles=throttles)
-        if not has_job_endpoint(
-            props.access, wanted=props.job_endpoint, concurrency=props.job_endpoint_concurrency
-        ):
-            return None
-        return JobEndpoint(
-            self,
-            "JobUrl",
-            JobEndpointProps(
-                function=functions.job_endpoint(),
-                access=props.access,
-                cors_origins=props.cors_origins,
-            ),
-        )
-
-    def _page(self) -> DashboardPage | None:
-        props, sign_in = self.props, None
-        if chosen := props.web_dashboard_sign_in:
-            sign_in = described(chosen, props.access, has_page=props.has_web_dashboard)
-        if not props.has_web_dashboard:
-            return None
-        return DashboardPage(
-            self,
-            "Page",
-            DashboardPageProps(
-                api=self.api.api,
-                sign_in=sign_in,
-                environment=props.web_dashboard_environment,
-                target=props.target,
-                log_retention=props.log_retention,
-                log_level=props.log_level,
-            ),
-        )
+        return OjsHttpApi(self, "Http", api)
 
     def _watch(self) -> None:
         """Add the alarms and the dashboard, and notify the topic of alarms."""
         props, table = self.props, self.table.table
-        self.alarms = BackendAlarms(
-            self,
-            "Alarms",
-            BackendAlarmsProps(
-                queues=props.queue_alarms,
-                tick=self.tick,
-                stream=self.stream,
-                table=table,
-                unreadable=self.queues.dead_letters,
-                api=self.api.api,
-                old_minutes=props.old_job_minutes,
-                concurrency=props.concurrency_alarm,
-            ),
+        alarms = BackendAlarmsProps(
+            queues=props.queue_alarms,
+            tick=self.tick,
+            stream=self.stream,
+            table=table,
+            unreadable=self.queues.dead_letters,
+            api=self.api.api,
+            old_minutes=props.old_job_minutes,
+            concurrency=props.concurrency_alarm,
         )
+        self.alarms = BackendAlarms(self, "Alarms", alarms)
         if props.has_dashboard:
             functions: dict[str, lambda_.IFunction] = {
                 **{str(group): each for group, each in self.functions.items()},
                 "tick": self.tick,
                 "stream": self.stream,
+                **({"authorizer": self.authorizer} if self.authorizer else {}),
+                **({"job_endpoint": self.job_endpoint.function} if self.job_endpoint else {}),
+                **({"export": self.export.function} if self.export else {}),
+                **({"page": self.page.function} if self.page else {}),
             }
-            if self.authorizer is not None:
-                functions["authorizer"] = self.authorizer
-            if self.job_endpoint is not None:
-                functions["job_endpoint"] = self.job_endpoint.function
-            if self.export is not None:
-                functions["export"] = self.export.function
-            if self.page is not None:
-                functions["page"] = self.page.function
             BackendDashboard(
                 self,
                 "Overview",
@@ -278,54 +247,21 @@ class JobBackend(Construct):
         if props.alarm_topic is not None:
             notify(self, props.alarm_topic)
 
-    def _export(self, options: ExportOptions, functions: BackendFunctions) -> JobExport:
-        return JobExport(
-            self,
-            "Exporting",
-            JobExportProps(
-                function=functions.export(options),
-                table=self.table.table,
-                options=options,
-                encryption_key=self.props.encryption_key,
-                removal_policy=self.props.removal_policy,
-                removal=self.removal,
-            ),
-        )
-
     def _table(self) -> JobTable:
         props = self.props
         is_protected = props.deletion_protection
         if is_protected is None:
             is_protected = props.removal_policy is not RemovalPolicy.DESTROY
-        return JobTable(
-            self,
-            "Jobs",
-            JobTableProps(
-                removal_policy=props.removal_policy,
-                encryption_key=props.encryption_key,
-                has_aws_owned_key=props.has_aws_owned_key,
-                deletion_protection=is_protected,
-                restored=props.restored_table,
-                warm_throughput=props.warm_throughput,
-                index_warm_throughput=props.index_warm_throughput,
-            ),
+        table = JobTableProps(
+            removal_policy=props.removal_policy,
+            encryption_key=props.encryption_key,
+            has_aws_owned_key=props.has_aws_owned_key,
+            deletion_protection=is_protected,
+            restored=props.restored_table,
+            warm_throughput=props.warm_throughput,
+            index_warm_throughput=props.index_warm_throughput,
         )
-
-    def _removal(self) -> StackRemoval | None:
-        props = self.props
-        if props.removal_policy is not RemovalPolicy.DESTROY:
-            return None
-        return StackRemoval(
-            self,
-            "Removal",
-            StackRemovalProps(
-                bucket=self.bucket,
-                queues=self.queues,
-                target=props.target,
-                log_retention=props.log_retention,
-                log_level=props.log_level,
-            ),
-        )
+        return JobTable(self, "Jobs", table)
 
     @property
     def takes_reports(self) -> bool:
@@ -338,17 +274,10 @@ class JobBackend(Construct):
         :raises ValueError: a name that another construct has used, or a queue whose messages invoke
             the dispatcher of another construct.
         """
-        if taken := sorted({*targets} & {*self._targets}):
-            raise ValueError(f"There are bindings of these names already: {', '.join(taken)}.")
-        if shared := sorted(_queues_of(targets) & _queues_of(self._targets)):
-            raise ValueError(
-                f"Another construct has bindings of {', '.join(shared)}, and either would get the "
-                "jobs of both. Define all bindings of a queue in one construct; functions, "
-                "endpoints and tasks need queues of their own."
-            )
+        check_new_targets(targets, self._targets)
         if not self._targets:
             self.alarms.watch_bindings(self.tick, self.props.alarm_topic)
-        if _has_functions(targets) and not _has_functions(self._targets):
+        if has_functions(targets) and not has_functions(self._targets):
             expire_events(self.bucket)
         self._targets.update(targets)
         operator = self.functions[Group.OPERATOR]
@@ -367,13 +296,3 @@ class JobBackend(Construct):
             "OJS_QUEUES": ",".join(self.props.queues),
             "OJS_ALLOW_UNDECLARED_QUEUES": "1" if self.props.allow_undeclared_queues else "0",
         }
-
-
-def _has_functions(targets: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether some targets are functions, and neither endpoints nor tasks."""
-    return any(not {"prefixes", "family"} & {*each} for each in targets.values())
-
-
-def _queues_of(targets: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Return the queues that some targets serve."""
-    return {queue for each in targets.values() for queue in each["queues"]}

@@ -14,11 +14,10 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 
-from ojs_aws.cdk.api.access import Access, ApiKeys
-from ojs_aws.cdk.api.dashboard_page import OidcSignIn
+from ojs_aws.cdk.api.access import Access, ApiKeys, OidcSignIn, sign_in_of
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, default_target
+from ojs_aws.cdk.data_lifecycle import ExportOptions
 from ojs_aws.cdk.function_options import WarmStart
-from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.resources.job_table import RestoredTable
 from ojs_aws.config import Settings, describe_settings, variable_of
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR
@@ -212,22 +211,18 @@ class JobBackendProps:
     output_prefix: str | None = None
 
 
-def check_queue_alarms(props: JobBackendProps) -> None:
-    """Refuse alarms that could never ring: undeclared queues may have no metrics of their own.
+def check_choices(props: JobBackendProps) -> None:
+    """Refuse choices that do not go together.
 
-    :raises ValueError: a queue that is not declared.
+    :raises ValueError: alarms of undeclared queues, which may have no metrics of their own, so they
+        could never ring; secrets of tokens where the API checks none; or an unusable sign-in.
     """
     if undeclared := sorted({*props.queue_alarms} - {*props.queues}):
         raise ValueError(f"Declare the queues of queue_alarms, too: {', '.join(undeclared)}.")
-
-
-def check_reports(props: JobBackendProps) -> None:
-    """Refuse secrets of tokens where the gateway refuses tokens.
-
-    :raises ValueError: callers have no API keys.
-    """
     if props.report_secrets and not isinstance(props.access, ApiKeys):
         raise ValueError("report_secrets need access=ApiKeys(): the API checks no tokens else.")
+    if (chosen := props.web_dashboard_sign_in) is not None:
+        sign_in_of(chosen, props.access, has_page=props.has_web_dashboard)
 
 
 def settings_of(props: JobBackendProps) -> dict[str, str]:

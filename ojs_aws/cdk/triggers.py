@@ -232,20 +232,6 @@ class TickSchedule(Construct):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CronWakeUpsProps:
-    """Say which function is woken.
-
-    :ivar prefix: begins the name of the queue; that of the other queues.
-    :ivar function: the tick.
-    :ivar timeout_s: the longest invocation of that function.
-    """
-
-    prefix: str
-    function: lambda_.Function
-    timeout_s: int
-
-
 class CronWakeUps(Construct):
     """Define a queue of delayed messages, each of which names a cron job.
 
@@ -258,16 +244,23 @@ class CronWakeUps(Construct):
     :ivar unheard: rings when there are some.
     """
 
-    def __init__(self, scope: Construct, id_: str, props: CronWakeUpsProps) -> None:
-        """Define the queue, and let it invoke the function."""
+    def __init__(
+        self, scope: Construct, id_: str, prefix: str, function: lambda_.Function, timeout_s: int
+    ) -> None:
+        """Define the queue, and let it invoke the function.
+
+        :param prefix: begins the name of the queue; that of the other queues.
+        :param function: the tick.
+        :param timeout_s: the longest invocation of that function.
+        """
         super().__init__(scope, id_)
         self.dead_letters = own_queue(self, "DeadLetters")
         self.queue = own_queue(
             self,
             "Queue",
-            queue_name=cron_queue_name(props.prefix),
+            queue_name=cron_queue_name(prefix),
             retention_period=Duration.seconds(ALARM_RETENTION_S),
-            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * props.timeout_s),
+            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * timeout_s),
             dead_letter_queue=sqs.DeadLetterQueue(
                 max_receive_count=MAX_RECEIVES, queue=self.dead_letters
             ),
@@ -281,7 +274,7 @@ class CronWakeUps(Construct):
                 period=Duration.minutes(5), statistic="Maximum"
             ),
         )
-        props.function.add_event_source(
+        function.add_event_source(
             sources.SqsEventSource(self.queue, batch_size=10, max_concurrency=MAX_CONCURRENCY)
         )
 

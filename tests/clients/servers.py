@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from infra.deployed_api import create_key
-from infra.deployment import deploy, destroy
+from infra.deployment import create_key, deploy, destroy
 from infra.emulator import start_emulator
 from tests.load import HUNG_S
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.deployed_api import create_key
-from infra.deployment import Deployment, deploy, destroy
+from infra.deployment import Deployment, create_key, deploy, destroy
 from infra.emulator import Emulator, start_emulator
 from ojs_aws.cli.verify.conformance.runner import ConformanceRunner, open_client
 from tests.e2e.steps import trusted

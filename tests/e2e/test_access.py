@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from infra.deployed_api import create_key
-from infra.deployment import Deployment
+from infra.deployment import Deployment, create_key
 from infra.emulator import Emulator
 from tests.e2e.steps import cli, sending
 

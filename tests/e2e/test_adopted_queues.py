@@ -9,8 +9,7 @@ import boto3
 import httpx
 import pytest
 
-from infra.deployed_api import create_key
-from infra.deployment import deploy
+from infra.deployment import create_key, deploy
 from infra.emulator import Emulator, start_emulator
 from tests.e2e.steps import eventually, trusted
 from tests.load import HUNG_S

@@ -13,8 +13,7 @@ import boto3
 import httpx
 import pytest
 
-from infra.deployed_api import run_demo_job
-from infra.deployment import Deployment
+from infra.deployment import Deployment, run_demo_job
 from infra.emulator import Emulator
 from ojs_aws.cli.verify.conformance.cases import Case, load_cases
 from ojs_aws.cli.verify.conformance.runner import CaseOutcome, ConformanceRunner

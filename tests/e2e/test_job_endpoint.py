@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from infra.deployed_api import create_key
-from infra.deployment import Deployment
+from infra.deployment import Deployment, create_key
 from infra.emulator import Emulator
 from ojs_aws import Client, Job, JobContext, RetryPolicy, Worker
 from tests.e2e.steps import log_lines

@@ -10,8 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_cognito as cognito
 
 from ojs_aws.cdk import Access, ApiKeys, JobBackend, JobBackendProps, Jwt, OidcSignIn, OpenAccess
-from ojs_aws.cdk.api.access import OwnAuthorizer
-from ojs_aws.cdk.api.dashboard_page import described
+from ojs_aws.cdk.api.access import OwnAuthorizer, sign_in_of
 from ojs_aws.dashboard.page_function import SIGN_IN
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_backend, of_context, of_stack
@@ -109,13 +108,13 @@ def test_what_cannot_be_used_is_refused(
 ) -> None:
     """At synthesis, and not when somebody signs in."""
     with pytest.raises(ValueError, match=problem):
-        described(chosen, access, has_page=has_page)
+        sign_in_of(chosen, access, has_page=has_page)
 
 
 def test_an_authorizer_of_your_own_needs_the_name_of_its_issuer() -> None:
     """It may check the tokens of any issuer."""
     access = OwnAuthorizer(authorizer=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="one issuer"):
-        described(SIGN, access, has_page=True)
+        sign_in_of(SIGN, access, has_page=True)
     chosen = OidcSignIn(client_id="page", issuer="https://id.example.com")
-    assert described(chosen, access, has_page=True).issuer == "https://id.example.com"
+    assert sign_in_of(chosen, access, has_page=True).issuer == "https://id.example.com"

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from infra import deploy_local, deployed_api
-from infra.deployed_api import SlowJobError
-from infra.deployment import DeploymentError
+from infra import deploy_local, deployment
+from infra.deployment import DeploymentError, SlowJobError
 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The job that the API answers with; no time passes, and none is left."""
     job: dict[str, Any] = {"id": "1", "state": "available"}
-    monkeypatch.setattr(deployed_api, "request", lambda *_: (200, {"job": job}))
-    monkeypatch.setattr(deployed_api, "LIMIT_S", 0.0)
+    monkeypatch.setattr(deployment, "request", lambda *_: (200, {"job": job}))
+    monkeypatch.setattr(deployment, "LIMIT_S", 0.0)
     return job
 
 

@@ -18,7 +18,7 @@ from ojs_aws.cdk import (
     JobBackend,
     JobBackendProps,
 )
-from ojs_aws.cdk.workers.service_capacity import ServiceScalingProps, steps, tasks_needed
+from ojs_aws.cdk.workers.ecs_tasks import ServiceScalingProps, steps, tasks_needed
 from tests.infra.conftest import NO_BUNDLING, Resource, Synthesised
 from tests.infra.templates import of_stack
 

@@ -11,7 +11,7 @@ import pytest
 from aws_cdk import App, Stack
 
 from ojs_aws.cdk import EventJobs, EventJobsProps, EventRule, JobBackend, JobBackendProps
-from ojs_aws.cdk.event_jobs import MAX_RECEIVES, TIMEOUT_S, checked_rules
+from ojs_aws.cdk.job_sources import MAX_RECEIVES, TIMEOUT_S, checked_rules
 from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesised

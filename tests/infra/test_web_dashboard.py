@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.cdk import Access, ApiKeys, Iam, Jwt, OpenAccess
-from ojs_aws.cdk.api.dashboard_page import PATHS
 from ojs_aws.cdk.bundle import Target, build, page_bundle
+from ojs_aws.cdk.endpoints import PATHS
 from ojs_aws.dashboard.files import STATIC
 from ojs_aws.dashboard.page_function import ENVIRONMENT
 from tests.infra.conftest import Synthesised

@@ -1,4 +1,7 @@
-"""Says who may call the API: one of these classes is the backend's ``access``."""
+"""Says who may call the API, how its gateway checks that, and where operators sign in.
+
+One of the first five classes is the backend's ``access``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from aws_cdk import Duration, Token
 from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from ojs_aws.dashboard.files import OPENID, SignIn, origin_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +107,96 @@ class OwnAuthorizer:
 
 
 Access: TypeAlias = OpenAccess | ApiKeys | Jwt | Iam | OwnAuthorizer
+
+
+def gateway_authorizer(
+    access: Access, keys: lambda_.IFunction | None
+) -> gateway.IHttpRouteAuthorizer | None:
+    """Return what checks credentials at the gateway.
+
+    :param keys: the function that finds callers by their API keys.
+    :raises ValueError: it is missing, and callers have keys.
+    """
+    if isinstance(access, ApiKeys):
+        if keys is None:
+            raise ValueError("API keys need the authorizer's function.")
+        return authorizers.HttpLambdaAuthorizer(
+            "Keys",
+            keys,
+            response_types=[authorizers.HttpLambdaResponseType.SIMPLE],
+            results_cache_ttl=Duration.seconds(access.cache_s),
+            # A gateway that remembers answers 401 itself where this is missing.
+            identity_source=["$request.header.Authorization"] if access.cache_s else [],
+        )
+    if isinstance(access, Jwt):
+        return authorizers.HttpJwtAuthorizer(
+            "Tokens", access.issuer, jwt_audience=list(access.audience)
+        )
+    if isinstance(access, Iam):
+        return authorizers.HttpIamAuthorizer()
+    return access.authorizer if isinstance(access, OwnAuthorizer) else None
+
+
+def leave_out_identity_source(scope: Construct, access: Access) -> None:
+    """Remove the authorizer's empty list of identity sources, which API Gateway refuses.
+
+    It takes an authorizer without the list where nothing is remembered. The CDK, given no list,
+    names the header ``Authorization``, and the gateway would answer 401 itself where it is missing.
+    """
+    if not isinstance(access, ApiKeys) or access.cache_s:
+        return
+    for each in scope.node.find_all():
+        if isinstance(each, gateway.CfnAuthorizer):
+            each.add_property_deletion_override("IdentitySource")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcSignIn:
+    """Let operators sign in to the dashboard at an OpenID Connect issuer (code flow with PKCE).
+
+    The page is registered there as a public client (a single-page app), with the API's URL and a
+    slash as its redirect URI. The access token that it gets is what the API's authorizer checks.
+
+    :ivar client_id: the page's id at the issuer. There is no secret.
+    :ivar scopes: what to ask for: ``openid``, the scopes of the API such as ``ojs:operator``, and
+        ``offline_access`` where the issuer gives refresh tokens for it.
+    :ivar audience: sent to the issuer where it asks for the API's name (Auth0); empty: not.
+    :ivar origins: origins of the issuer's endpoints for tokens that are not the issuer's own, such
+        as ``https://mine.auth.eu-west-1.amazoncognito.com`` of a Cognito user pool.
+    :ivar issuer: its URL, where the access is an ``OwnAuthorizer``. ``Jwt`` names it already.
+    """
+
+    client_id: str
+    scopes: Sequence[str] = (OPENID,)
+    audience: str = ""
+    origins: Sequence[str] = ()
+    issuer: str = ""
+
+
+def sign_in_of(chosen: OidcSignIn, access: Access, *, has_page: bool) -> SignIn:
+    """Return what the page gets to know.
+
+    :raises ValueError: it cannot be used: without the page, with another access, or an URL is none.
+    """
+    if not has_page:
+        raise ValueError("web_dashboard_sign_in needs the page, too: has_web_dashboard=True.")
+    if not isinstance(access, (Jwt, OwnAuthorizer)):
+        raise ValueError(
+            "web_dashboard_sign_in gets tokens of an issuer: set access=Jwt(...), so that the API "
+            "accepts them."
+        )
+    issuer = access.issuer if isinstance(access, Jwt) else chosen.issuer
+    if not issuer or chosen.issuer not in {"", issuer}:
+        raise ValueError("web_dashboard_sign_in: name one issuer, in Jwt or with OwnAuthorizer.")
+    if not chosen.client_id or OPENID not in chosen.scopes:
+        raise ValueError(f"web_dashboard_sign_in needs a client_id, and {OPENID!r} in its scopes.")
+    for url in (issuer, *chosen.origins):
+        if not Token.is_unresolved(url):  # Such as the URL of a user pool of the same app.
+            origin_of(url)
+    return SignIn(
+        issuer=issuer,
+        client_id=chosen.client_id,
+        scopes=list(chosen.scopes),
+        audience=chosen.audience,
+        origins=list(chosen.origins),
+    )

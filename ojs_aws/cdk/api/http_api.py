@@ -1,29 +1,50 @@
-"""Defines the HTTP API in front of the functions."""
+"""Defines the HTTP API in front of the functions, with few routes, of which few change at a time.
+
+API Gateway allows 300 routes in an API, and CloudFormation 500 resources in a stack. So each
+feature has one greedy route (``/jobs/{proxy+}``) to the function that serves most of its
+operations. An operation that another function serves has a route of its own, which API Gateway
+prefers: a full match comes before a greedy one, and a method before ``ANY``. A request for no
+operation reaches the function of a greedy route, which has the table of all operations to answer.
+
+API Gateway accepts ten requests a second that change an account's APIs, and forty at once, and
+CloudFormation makes all resources at once that depend on nothing: a deployment of a hundred routes
+would fail. So the routes wait for one another, ten at a time.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Final
 
-from aws_cdk import Annotations, Duration, Names, RemovalPolicy, Stack
+import jsii
+from aws_cdk import Annotations, Aspects, Duration, IAspect, Names, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as gateway
-from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
-from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, Jwt, OpenAccess, OwnAuthorizer
-from ojs_aws.cdk.api.api_routes import RoutesInRows, gateway_routes, public_routes
+from ojs_aws.cdk.api.access import (
+    Access,
+    ApiKeys,
+    OpenAccess,
+    gateway_authorizer,
+    leave_out_identity_source,
+)
 from ojs_aws.cdk.resources.storage import accept, resource_of
 from ojs_aws.transport.http.routes import (
+    BASE,
     CORS_EXPOSED,
     CORS_HEADERS,
     CORS_MAX_AGE_S,
     CORS_METHODS,
+    ROUTES,
     Group,
 )
 
@@ -86,7 +107,7 @@ class OjsHttpApi(Construct):
             "Api",
             description="Open Job Spec HTTP API",
             default_integration=answered_by[Group.SYSTEM],
-            default_authorizer=_authorizer(props),
+            default_authorizer=gateway_authorizer(props.access, props.authorizer),
             cors_preflight=_cors(props.cors_origins),
             create_default_stage=False,
         )
@@ -94,11 +115,8 @@ class OjsHttpApi(Construct):
         for group, method, path in gateway_routes():
             if group not in answered_by:  # without API keys the system's function says so
                 continue
-            self.api.add_routes(
-                path=path,
-                methods=[gateway.HttpMethod(method)],
-                integration=answered_by[group],
-            )
+            methods = [gateway.HttpMethod(method)]
+            self.api.add_routes(path=path, methods=methods, integration=answered_by[group])
         for method, path in public_routes(
             has_status=props.public_status, has_cors=bool(props.cors_origins)
         ):
@@ -113,7 +131,7 @@ class OjsHttpApi(Construct):
                     "AwsSolutions-APIG4",
                     "Health and manifest show nothing of jobs; public_status=False closes them.",
                 )
-        _leave_out_identity_source(self, props.access)
+        leave_out_identity_source(self, props.access)
         retention = props.access_log_retention
         self.access_log = None if retention is None else _access_log(self, retention)
         self.stage = gateway.HttpStage(
@@ -142,7 +160,6 @@ class OjsHttpApi(Construct):
 
 VENDED_LOGS: Final = "/aws/vendedlogs/ojs"
 """Begins the name of the log group."""
-
 ACCESS_LINE: Final = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
@@ -156,42 +173,6 @@ ACCESS_LINE: Final = {
     "bytes": "$context.responseLength",
 }
 """A line of the gateway's log: no header, no query and no path parameter is in it."""
-
-
-def _authorizer(props: OjsHttpApiProps) -> gateway.IHttpRouteAuthorizer | None:
-    """Return what checks credentials at the gateway."""
-    access = props.access
-    if isinstance(access, ApiKeys):
-        if props.authorizer is None:
-            raise ValueError("API keys need the authorizer's function.")
-        return authorizers.HttpLambdaAuthorizer(
-            "Keys",
-            props.authorizer,
-            response_types=[authorizers.HttpLambdaResponseType.SIMPLE],
-            results_cache_ttl=Duration.seconds(access.cache_s),
-            # A gateway that remembers answers 401 itself where this is missing.
-            identity_source=["$request.header.Authorization"] if access.cache_s else [],
-        )
-    if isinstance(access, Jwt):
-        return authorizers.HttpJwtAuthorizer(
-            "Tokens", access.issuer, jwt_audience=list(access.audience)
-        )
-    if isinstance(access, Iam):
-        return authorizers.HttpIamAuthorizer()
-    return access.authorizer if isinstance(access, OwnAuthorizer) else None
-
-
-def _leave_out_identity_source(scope: Construct, access: Access) -> None:
-    """Remove the authorizer's empty list of identity sources, which API Gateway refuses.
-
-    It takes an authorizer without the list where nothing is remembered. The CDK, given no list,
-    names the header ``Authorization``, and the gateway would answer 401 itself where it is missing.
-    """
-    if not isinstance(access, ApiKeys) or access.cache_s:
-        return
-    for each in scope.node.find_all():
-        if isinstance(each, gateway.CfnAuthorizer):
-            each.add_property_deletion_override("IdentitySource")
 
 
 def _access_log(scope: Construct, retention: logs.RetentionDays) -> logs.LogGroup:
@@ -224,8 +205,96 @@ def _cors(origins: Sequence[str]) -> gateway.CorsPreflightOptions | None:
 
 
 def _throttle(props: OjsHttpApiProps) -> gateway.ThrottleSettings | None:
-    rate = props.rate_limit_per_s
-    if rate is None and props.burst_limit is None:
+    rate, burst = props.rate_limit_per_s, props.burst_limit
+    if rate is None and burst is None:
         return None
-    burst = props.burst_limit if props.burst_limit is not None else 2 * (rate or 0)
+    burst = 2 * (rate or 0) if burst is None else burst
     return gateway.ThrottleSettings(rate_limit=rate, burst_limit=burst)
+
+
+SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
+"""The base path, and two other spellings of it that clients send."""
+ANY: Final = "ANY"
+GREEDY: Final = "{proxy+}"
+_Served = tuple[str, str, Group]
+"""The method of an operation, its path as API Gateway writes it, and its function."""
+AT_A_TIME: Final = 10
+"""Routes that are made or removed at a time."""
+
+
+def gateway_routes() -> Iterator[tuple[Group, str, str]]:
+    """Return group, method and path of each route but the default one.
+
+    The default route leads to the system function, so a feature that it serves needs no route.
+    """
+    for operations in _features().values():
+        main = Counter(group for _, _, group in operations).most_common(1)[0][0]
+        for group, method, path in _folded(operations, main):
+            # Clients that spell the base path otherwise have no operations on keys.
+            for base in (BASE,) if group is Group.API_KEYS else SPELLINGS:
+                yield group, method, base + path.removeprefix(BASE)
+
+
+def public_routes(*, has_status: bool, has_cors: bool) -> Iterator[tuple[str, str]]:
+    """Return method and path of each route that needs no credentials."""
+    if has_status:
+        for route in ROUTES:
+            if route.is_public:
+                yield from product(route.methods, route.paths)
+    if has_cors:  # a preflight has no credentials, and would meet the authorizer of other routes
+        yield "OPTIONS", f"/{GREEDY}"
+        for _, method, path in gateway_routes():
+            if method == ANY:
+                yield "OPTIONS", path
+
+
+def _features() -> dict[str, list[_Served]]:
+    """Group the operations below the base path by the segment that follows it."""
+    found: dict[str, list[_Served]] = defaultdict(list)
+    for route in ROUTES:
+        for path in route.paths:
+            if path.startswith(f"{BASE}/"):
+                template = re.sub(r"<(\w+)>", r"{\1}", path)
+                feature = path.removeprefix(f"{BASE}/").partition("/")[0]
+                found[feature].append((route.method, template, route.group))
+    return found
+
+
+def _folded(operations: Iterable[_Served], main: Group) -> Iterator[tuple[Group, str, str]]:
+    """Yield the routes of a feature: those of its main function, then those that others serve."""
+    by_path: dict[str, dict[str, Group]] = defaultdict(dict)
+    for method, path, group in operations:
+        by_path[path][method] = group
+    root = "/".join(next(iter(by_path)).split("/")[: BASE.count("/") + 2])
+    if main is not Group.SYSTEM:
+        if root in by_path:
+            yield main, ANY, root
+        if by_path.keys() - {root}:
+            yield main, ANY, f"{root}/{GREEDY}"
+    for path, groups in by_path.items():
+        if main not in groups.values() and len({*groups.values()}) == 1 and len(groups) > 1:
+            yield next(iter(groups.values())), ANY, path
+            continue
+        yield from ((group, method, path) for method, group in groups.items() if group is not main)
+
+
+@jsii.implements(IAspect)
+class RoutesInRows:
+    """Makes each route of an API depend on the one that stands ten places before it.
+
+    An aspect sees the routes of other constructs, too, such as the dashboard's. It is added to the
+    API's own resource, which has nothing below it: added to the API itself, Node would call Python
+    once for each route, which took a fourth of a synthesis.
+    """
+
+    def __init__(self, api: gateway.HttpApi) -> None:
+        """Order the routes of an API when it is synthesised."""
+        self._api = api
+        Aspects.of(resource_of(api, gateway.CfnApi)).add(self)
+
+    def visit(self, _: IConstruct) -> None:
+        """Order the routes, when all of them are there."""
+        found = self._api.node.find_all()
+        routes = [each for each in found if isinstance(each, gateway.CfnRoute)]
+        for route, earlier in zip(routes[AT_A_TIME:], routes, strict=False):
+            route.add_resource_dependency(earlier)

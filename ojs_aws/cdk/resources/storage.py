@@ -15,7 +15,13 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from ojs_aws.topology import EVENT_PREFIX, MESSAGE_RETENTION_S, REMOVAL_TAG, REMOVED_WITH_STACK
+from ojs_aws.topology import (
+    EVENT_PREFIX,
+    MESSAGE_RETENTION_S,
+    OWNER_TAG,
+    REMOVAL_TAG,
+    REMOVED_WITH_STACK,
+)
 
 METADATA: Final = "cdk_nag"
 R = TypeVar("R")
@@ -78,7 +84,7 @@ def private_bucket(
 
     :param key: a KMS key of your own; None: S3's.
     :param removal_policy: what becomes of it when the stack goes. If it goes, too, a tag says so,
-        without which :class:`ojs_aws.cdk.stack_removal.StackRemoval` leaves its objects alone.
+        without which :class:`ojs_aws.cdk.data_lifecycle.StackRemoval` leaves its objects alone.
     :param why_unlogged: why S3 writes no access log of it.
     """
     bucket = s3.Bucket(
@@ -162,6 +168,17 @@ def failures_queue(scope: Construct, reason: str) -> sqs.Queue:
     return queue
 
 
+def tag_triggers(scope: IConstruct, owner: str) -> None:
+    """Allow a pause to switch off the triggers below a construct, and a resume to switch them on.
+
+    The backend may switch whatever has its tag: a policy that names each trigger would be full
+    after some forty workers.
+    """
+    for each in scope.node.find_all():
+        if isinstance(each, lambda_.CfnEventSourceMapping):
+            Tags.of(each).add(OWNER_TAG, owner)
+
+
 def require_tls(scope: Construct, queues: Sequence[sqs.IQueue]) -> sqs.QueuePolicy:
     """Deny plain HTTP on queues: one policy for all of them, as a stack has 500 resources.
 
@@ -185,9 +202,9 @@ BACKUP_DAYS: Final = 35
 
 
 def documents_bucket(
-    scope: Construct, *, key: kms.IKey | None, removal_policy: RemovalPolicy, days: int | None
+    scope: Construct, key: kms.IKey | None, removal_policy: RemovalPolicy, days: int | None
 ) -> s3.Bucket:
-    """Make the bucket.
+    """Make the bucket of documents.
 
     :param key: a KMS key of your own; None: S3's.
     :param removal_policy: what becomes of it when the stack goes.

@@ -19,6 +19,8 @@ from ojs_aws.cdk.function_options import secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.monitoring.alarms import alarm, notify
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
+from ojs_aws.cdk.resources.storage import own_queue, tag_triggers
 
 if TYPE_CHECKING:
     from aws_cdk import aws_ecs as ecs  # takes seconds to import
@@ -127,6 +129,48 @@ def binding_trigger(options: BindingOptions, queue: sqs.IQueue) -> sources.SqsEv
         max_concurrency=options.max_concurrency,
         report_batch_item_failures=True,
     )
+
+
+def serve_queues(
+    scope: Construct, dispatcher: OjsFunction, options: BindingOptions, queues: Sequence[sqs.IQueue]
+) -> None:
+    """Let the messages of queues invoke a dispatcher, but not while a queue is paused."""
+    backend = options.backend
+    for queue in queues:
+        dispatcher.add_event_source(binding_trigger(options, queue))
+    tag_triggers(dispatcher, backend.queues.prefix)
+    backend.worker_concurrency.add(scope, options.max_concurrency, len(queues))
+
+
+def ends_queue(
+    scope: Construct, id_: str, options: BindingOptions, *, timeout_s: int, tries: int
+) -> sqs.Queue:
+    """Return a queue of what became of jobs, for a settler.
+
+    :param timeout_s: of the settler.
+    :param tries: receives of a message before it becomes a dead letter.
+    """
+    return own_queue(
+        scope,
+        id_,
+        visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * timeout_s),
+        retention_period=Duration.days(1),
+        dead_letter_queue=sqs.DeadLetterQueue(
+            queue=options.backend.queues.dead_letters, max_receive_count=tries
+        ),
+    )
+
+
+def check_reports(options: BindingOptions) -> None:
+    """Refuse a secret of tokens where the API knows none.
+
+    :raises ValueError: saying what is missing.
+    """
+    if not options.backend.takes_reports:
+        raise ValueError(
+            "signing_secret needs an API that knows it, too: name it in "
+            "JobBackendProps(report_secrets=[...])."
+        )
 
 
 def check_targets(targets: Mapping[str, BoundTypes]) -> None:

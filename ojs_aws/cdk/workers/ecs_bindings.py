@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration, Stack, Tags
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.ojs_function import OjsFunction
@@ -24,13 +22,15 @@ from ojs_aws.cdk.workers.binding_functions import (
     TargetConfig,
     binding_function,
     binding_trigger,
+    check_reports,
     check_targets,
     config_of,
+    ends_queue,
+    serve_queues,
 )
-from ojs_aws.cdk.workers.task_rights import allow_start, allow_watch
+from ojs_aws.cdk.workers.ecs_tasks import allow_start, allow_watch
 from ojs_aws.topology import (
     BINDINGS,
-    OWNER_TAG,
     REPORT_URL,
     SIGNING_SECRET,
     TASK_LEASE_S,
@@ -119,23 +119,9 @@ class EcsBindings(Construct):
         """
         super().__init__(scope, id_)
         check_targets(props.targets)
-        if not props.backend.takes_reports:
-            raise ValueError(
-                "signing_secret needs an API that knows it, too: name it in "
-                "JobBackendProps(report_secrets=[...])."
-            )
+        check_reports(props)
         self.props = props
-        self.ends = sqs.Queue(
-            self,
-            "Ends",
-            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * SWEEP_TIMEOUT_S),
-            retention_period=Duration.days(1),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            dead_letter_queue=sqs.DeadLetterQueue(
-                queue=props.backend.queues.dead_letters, max_receive_count=EVENT_TRIES
-            ),
-        )
+        self.ends = ends_queue(self, "Ends", props, timeout_s=SWEEP_TIMEOUT_S, tries=EVENT_TRIES)
         props.backend.allow_targets(
             {
                 name: {
@@ -171,12 +157,7 @@ class EcsBindings(Construct):
         backend.grant(function, DISPATCHER, queues)
         for target in props.targets.values():
             allow_start(function, target.task_definition, target.cluster)
-        for queue in queues:
-            function.add_event_source(binding_trigger(props, queue))
-        for found in function.node.find_all():
-            if isinstance(found, lambda_.CfnEventSourceMapping):  # a pause switches them off
-                Tags.of(found).add(OWNER_TAG, backend.queues.prefix)
-        backend.worker_concurrency.add(self, props.max_concurrency, len(queues))
+        serve_queues(self, function, props, queues)
         return function
 
     def _described(self, name: str, target: EcsTarget) -> dict[str, object]:

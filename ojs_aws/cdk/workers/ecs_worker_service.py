@@ -17,7 +17,7 @@ from ojs_aws.cdk.api.access import ApiKeys, Iam
 from ojs_aws.cdk.bundle import Machine
 from ojs_aws.cdk.function_options import secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
-from ojs_aws.cdk.workers.service_capacity import ServiceScalingProps, scale
+from ojs_aws.cdk.workers.ecs_tasks import ServiceScalingProps, scale
 from ojs_aws.topology import TASK_PROTECTION
 
 STOP_MARGIN_S: Final = 10

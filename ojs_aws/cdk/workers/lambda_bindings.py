@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Duration, Tags
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.ojs_function import OjsFunction
@@ -23,10 +22,13 @@ from ojs_aws.cdk.workers.binding_functions import (
     TargetConfig,
     binding_function,
     binding_trigger,
+    check_reports,
     check_targets,
     config_of,
+    ends_queue,
+    serve_queues,
 )
-from ojs_aws.topology import BINDINGS, OWNER_TAG, REPORT_URL, SIGNING_SECRET
+from ojs_aws.topology import BINDINGS, REPORT_URL, SIGNING_SECRET
 
 if TYPE_CHECKING:
     from aws_cdk import aws_ecs as ecs  # takes seconds to import
@@ -100,22 +102,11 @@ class LambdaBindings(Construct):
         """
         super().__init__(scope, id_)
         _check(props.targets)
-        if props.signing_secret is not None and not props.backend.takes_reports:
-            raise ValueError(
-                "signing_secret needs an API that knows it, too: name it in "
-                "JobBackendProps(report_secrets=[...])."
-            )
+        if props.signing_secret is not None:
+            check_reports(props)
         self.props = props
-        self.outcomes = sqs.Queue(
-            self,
-            "Outcomes",
-            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_S),
-            retention_period=Duration.days(1),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            dead_letter_queue=sqs.DeadLetterQueue(
-                queue=props.backend.queues.dead_letters, max_receive_count=OUTCOME_TRIES
-            ),
+        self.outcomes = ends_queue(
+            self, "Outcomes", props, timeout_s=TIMEOUT_S, tries=OUTCOME_TRIES
         )
         self.aliases = {name: self._alias(name, each) for name, each in props.targets.items()}
         self.dispatcher = self._dispatcher()
@@ -196,12 +187,7 @@ class LambdaBindings(Construct):
                 resources=[each.function_arn for each in self.aliases.values()],
             )
         )
-        for each_queue in queues:
-            function.add_event_source(binding_trigger(self.props, each_queue))
-        for each in function.node.find_all():
-            if isinstance(each, lambda_.CfnEventSourceMapping):  # a pause switches them off
-                Tags.of(each).add(OWNER_TAG, backend.queues.prefix)
-        backend.worker_concurrency.add(self, self.props.max_concurrency, len(queues))
+        serve_queues(self, function, self.props, queues)
         return function
 
 

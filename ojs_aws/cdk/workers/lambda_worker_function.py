@@ -26,8 +26,8 @@ from ojs_aws.cdk.function_options import (
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER
+from ojs_aws.cdk.resources.storage import tag_triggers
 from ojs_aws.cdk.workers.worker_network import warn_without_a_route
-from ojs_aws.topology import OWNER_TAG
 
 _EXECUTIONS_OF_A_POLLER: Final = 10
 _MOST_POLLERS: Final = 200
@@ -143,22 +143,12 @@ class LambdaWorkerFunction(Construct):
             )
             self.function.live.add_event_source(trigger)
         backend.worker_concurrency.add(self, _executions(props), len(queues))
-        self._tag_triggers(backend)
+        tag_triggers(self, backend.queues.prefix)
         for key, value in props.tags.items():
             Tags.of(self).add(key, value)
         if props.permissions_boundary is not None:
             iam.PermissionsBoundary.of(self).apply(props.permissions_boundary)
         warn_without_a_route(self, props, services)
-
-    def _tag_triggers(self, backend: JobBackend) -> None:
-        """Allow a pause to switch these triggers off, and a resume or the sweep to switch them on.
-
-        The backend may switch whatever has its tag: a policy that names each trigger would be full
-        after some forty workers.
-        """
-        for each in self.node.find_all():
-            if isinstance(each, lambda_.CfnEventSourceMapping):
-                Tags.of(each).add(OWNER_TAG, backend.queues.prefix)
 
 
 def _check(props: LambdaWorkerFunctionProps) -> None:

@@ -1,21 +1,27 @@
-"""Gives senders and workers a URL of their own: a function URL, which costs nothing a request."""
+"""Defines what has a URL beside the operations of the API: the job endpoint, and the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from aws_cdk import Annotations, Duration, Stack
+from aws_cdk import aws_apigatewayv2 as gateway
+from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from ojs_aws.account_limits import NO_FUNCTION_URLS, NO_URL_HINT
-from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess
+from ojs_aws.cdk.api.access import Access, ApiKeys, Iam, OpenAccess, sign_in_of
+from ojs_aws.cdk.bundle import page_bundle
+from ojs_aws.cdk.job_backend_props import JobBackendProps
 from ojs_aws.cdk.monitoring.alarms import alarm
-from ojs_aws.cdk.ojs_function import OjsFunction
+from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
+from ojs_aws.cdk.resources.storage import accept
+from ojs_aws.dashboard.page_function import ENVIRONMENT, SIGN_IN
 from ojs_aws.transport.http.routes import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 
 _OFFERED: Final = (ApiKeys, Iam, OpenAccess)
@@ -97,36 +103,38 @@ class JobEndpoint(Construct):
         return self._made.grant_invoke_url(grantee)
 
 
-def has_job_endpoint(access: Access, *, wanted: bool | None, concurrency: int | None) -> bool:
-    """Return True if a backend has a job endpoint: only if it is asked for.
+def asked_job_endpoint(
+    backend: Construct, props: JobBackendProps, make: Callable[[], OjsFunction]
+) -> JobEndpoint | None:
+    """Define the job endpoint of a backend, only if it is asked for.
 
-    :param wanted: None if nobody said anything, which means no.
-    :param concurrency: executions that are set aside for it.
+    Checkouts before 0.1.0 made one by default where a gateway was not needed, neither to check who
+    calls nor to throttle. Where nobody chose, it warns that the upgrade to 0.2 removes it.
+
+    :param make: makes its function.
     :raises ValueError: it is wanted where only a gateway can check who calls, or executions are set
         aside for one that is not wanted.
     """
-    if wanted and not isinstance(access, _OFFERED):
+    wanted, is_offered = props.job_endpoint, isinstance(props.access, _OFFERED)
+    throttles = props.rate_limit_per_s is not None or props.burst_limit is not None
+    if wanted is None and is_offered and not throttles:
+        Annotations.of(backend).add_warning_v2(WARNING, _REMOVED)
+    if wanted and not is_offered:
         raise ValueError(
             "A job endpoint has no gateway that could check tokens: leave it out, or use ApiKeys, "
             "Iam or OpenAccess."
         )
-    if concurrency is not None and not wanted:
+    if props.job_endpoint_concurrency is not None and not wanted:
         raise ValueError(
             "job_endpoint_concurrency sets executions aside for a job endpoint: say "
             "job_endpoint=True, too."
         )
-    return bool(wanted)
-
-
-def warn_of_removal(backend: Construct, access: Access, *, throttles: bool) -> None:
-    """Warn of a job endpoint that the upgrade to 0.2 removes, where nobody chose.
-
-    Checkouts before 0.1.0 made one by default where a gateway was not needed.
-
-    :param throttles: the gateway does; then those versions made none by default.
-    """
-    if isinstance(access, _OFFERED) and not throttles:
-        Annotations.of(backend).add_warning_v2(WARNING, _REMOVED)
+    if not wanted:
+        return None
+    endpoint = JobEndpointProps(
+        function=make(), access=props.access, cors_origins=props.cors_origins
+    )
+    return JobEndpoint(backend, "JobUrl", endpoint)
 
 
 def _cors(origins: Sequence[str]) -> lambda_.FunctionUrlCorsOptions | None:
@@ -140,3 +148,60 @@ def _cors(origins: Sequence[str]) -> lambda_.FunctionUrlCorsOptions | None:
         exposed_headers=list(CORS_EXPOSED),
         max_age=Duration.seconds(CORS_MAX_AGE_S),
     )
+
+
+PATHS: Final = ("/", "/LICENSES.txt", "/assets/{file}")
+"""Where the page's files are. No operation has such a path."""
+
+
+class DashboardPage(Construct):
+    """Serve the page for operators to everybody, by a function that may do nothing else.
+
+    The files are public: what they show comes from the API, which asks for credentials. The
+    function has no right but to write its log, and its code is the page without the backend.
+
+    :ivar function: what serves the files.
+    """
+
+    def __init__(
+        self, scope: Construct, id_: str, api: gateway.HttpApi, props: JobBackendProps
+    ) -> None:
+        """Define the function, and its routes of the API."""
+        super().__init__(scope, id_)
+        name = props.web_dashboard_environment
+        known = {ENVIRONMENT: name} if name else {}
+        if props.web_dashboard_sign_in:
+            sign_in = sign_in_of(props.web_dashboard_sign_in, props.access, has_page=True)
+            # The issuer may be made in the same app: its URL is known when it is deployed.
+            known[SIGN_IN] = Stack.of(self).to_json_string(asdict(sign_in))
+        self.function = OjsFunction(
+            self,
+            "Function",
+            OjsFunctionProps(
+                handler="dashboard.page_function.handler",
+                bundle=page_bundle(props.target),
+                description="Open Job Spec: Serves the dashboard's page",
+                service="ojs-page",
+                environment=known,
+                memory_mb=256,
+                timeout_s=5,
+                log_retention=props.log_retention,
+                log_level=props.log_level,
+            ),
+        )
+        answered = integrations.HttpLambdaIntegration(
+            "page", self.function.live, scope_permission_to_route=False
+        )
+        for path in PATHS:
+            for route in api.add_routes(
+                path=path,
+                methods=[gateway.HttpMethod.GET, gateway.HttpMethod.HEAD],
+                integration=answered,
+                authorizer=gateway.HttpNoneAuthorizer(),
+            ):
+                accept(
+                    route,
+                    "AwsSolutions-APIG4",
+                    "The page's files are the same for everybody and show nothing of jobs; "
+                    "has_web_dashboard=False leaves them out.",
+                )

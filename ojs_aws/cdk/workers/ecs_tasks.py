@@ -1,4 +1,4 @@
-"""Scales a service of workers by its jobs: how many there are, and how old the oldest one is."""
+"""Lets constructs use tasks of ECS: as many as jobs need, and who may start and watch them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration
+from aws_cdk import ArnFormat, Duration, Stack
 from aws_cdk import aws_applicationautoscaling as autoscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ecs as ecs
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from ojs_aws.cdk.monitoring.alarms import own_metric
+from ojs_aws.cdk.ojs_function import OjsFunction
 from ojs_aws.topology import AGE_METRIC, QUEUE_DIMENSION
 
 MAX_QUEUES: Final = 3
@@ -119,3 +121,44 @@ def _counts(most: int) -> set[int]:
     if most <= _STEPS:
         return set(range(1, most + 1))
     return {math.ceil(most ** (number / (_STEPS - 1))) for number in range(_STEPS)}
+
+
+def allow_start(
+    function: OjsFunction, definition: ecs.FargateTaskDefinition, cluster: ecs.ICluster
+) -> None:
+    """Let the dispatcher start this task definition in its cluster, and hand on its two roles."""
+    roles = [definition.task_role, definition.obtain_execution_role()]
+    function.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["ecs:RunTask"],
+            resources=[definition.task_definition_arn],
+            conditions={"ArnEquals": {"ecs:cluster": cluster.cluster_arn}},
+        )
+    )
+    function.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["iam:PassRole"],
+            resources=[each.role_arn for each in roles],
+            conditions={"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}},
+        )
+    )
+
+
+def allow_watch(function: OjsFunction, cluster: ecs.ICluster) -> None:
+    """Let the settler list, describe and stop the tasks of a cluster."""
+    own = Stack.of(cluster).format_arn(
+        service="ecs",
+        resource="task",
+        resource_name=f"{cluster.cluster_name}/*",
+        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+    )
+    function.add_to_role_policy(
+        iam.PolicyStatement(actions=["ecs:DescribeTasks", "ecs:StopTask"], resources=[own])
+    )
+    function.add_to_role_policy(
+        iam.PolicyStatement(
+            actions=["ecs:ListTasks"],  # ECS knows no resource for it but instances
+            resources=["*"],
+            conditions={"ArnEquals": {"ecs:cluster": cluster.cluster_arn}},
+        )
+    )
