@@ -60,6 +60,7 @@ def test_a_light_key_waits_no_longer_for_a_flood() -> None:
     assert max(plain) > 10
 
 
+@pytest.mark.thorough
 def test_the_page_and_the_command_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """The shares of the page are those that are printed."""
     fairness.main(["--starts", "1000", "--flood", "6000"])

@@ -77,6 +77,7 @@ def test_late_customers_wait_with_and_without_keys(demo: FairnessDemo) -> None:
     assert shown == [number / 10 for number in range(len(plain.started))]
 
 
+@pytest.mark.thorough
 def test_a_queue_without_keys_starts_jobs_in_their_order(demo: FairnessDemo) -> None:
     demo.run(lambda: None)
     started = demo.records[PLAIN].started
@@ -84,6 +85,7 @@ def test_a_queue_without_keys_starts_jobs_in_their_order(demo: FairnessDemo) -> 
     assert {each.customer for each in started[:FLOOD]} == {FLOODER}
 
 
+@pytest.mark.thorough
 def test_shares_are_those_of_the_latest_starts(demo: FairnessDemo) -> None:
     assert demo.records[FAIR].share(FLOODER) == 0
     seen: dict[str, str] = {}
