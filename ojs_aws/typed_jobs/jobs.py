@@ -5,25 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Final,
-    Literal,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    Unpack,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Unpack, overload
 
 from ojs_aws.domain.jobs.versions import ANY
-from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError
-from ojs_aws.middleware.synchronous import SyncJobContext
 from ojs_aws.typed_jobs.clients import (
     FROM_ENVIRONMENT,
     Clients,
@@ -33,48 +20,19 @@ from ojs_aws.typed_jobs.clients import (
 from ojs_aws.typed_jobs.declarations import JobDeclaration, declared
 from ojs_aws.typed_jobs.options import JobOptions
 from ojs_aws.typed_jobs.resources import Resource
-from ojs_aws.typed_jobs.senders import RemoteJob, TypedJob
+from ojs_aws.typed_jobs.senders import (
+    Declare,
+    DeclareRemote,
+    DeclareWithContext,
+    RemoteJob,
+    TypedJob,
+)
 from ojs_aws.typed_jobs.signature import read_signature
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client, SyncClient
 
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
-
-
-class Declare(Protocol):
-    """Makes a job of a function."""
-
-    @overload
-    def __call__(
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> TypedJob[P, R, P, Coroutine[Any, Any, R]]: ...
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> TypedJob[P, R, P, R]: ...
-
-
-class DeclareWithContext(Protocol):
-    """Makes a job of a function that takes the context first."""
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[JobContext, P], Coroutine[Any, Any, R]], /
-    ) -> TypedJob[P, R, Concatenate[JobContext, P], Coroutine[Any, Any, R]]: ...
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[SyncJobContext, P], R], /
-    ) -> TypedJob[P, R, Concatenate[SyncJobContext, P], R]: ...
-
-
-class DeclareRemote(Protocol):
-    """Makes a remote job of a signature."""
-
-    @overload
-    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> RemoteJob[P, R]: ...
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> RemoteJob[P, R]: ...
 
 
 class Jobs:
@@ -143,7 +101,7 @@ class Jobs:
 
         def declare(function: Callable[..., Any]) -> Any:
             signature = read_signature(function, has_context=context)
-            made = declared(job_type, signature, options, self._sent_by, versions=versions)
+            made = declared(job_type, signature, options, lambda: self._clients, versions=versions)
             self._add(made)
             return TypedJob(made, made.options)
 
@@ -164,7 +122,7 @@ class Jobs:
 
         def declare(function: Callable[..., Any]) -> Any:
             signature = read_signature(function, has_context=False)
-            made = declared(job_type, signature, options, self._sent_by, is_remote=True)
+            made = declared(job_type, signature, options, lambda: self._clients, is_remote=True)
             self._add(made)
             return RemoteJob(made, made.options)
 
@@ -304,9 +262,6 @@ class Jobs:
     @property
     def clients(self) -> Clients:
         """Return what makes the clients that send these jobs."""
-        return self._clients
-
-    def _sent_by(self) -> Clients:
         return self._clients
 
 

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, Unpack, cast
+from collections.abc import Callable, Coroutine
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from ojs_aws.client.transports.substitute import current_substitute
+from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.synchronous import SyncJobContext
 from ojs_aws.typed_jobs.calls import JobCall, JobTemplate
 from ojs_aws.typed_jobs.clients import sending_client, sending_sync_client
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
@@ -124,18 +138,18 @@ class Sender(Generic[P, R]):
 
         :raises RegistrationError: a type is not defined, or has no schema.
         """
-        from ojs_aws.typed_jobs.schemas import arguments_schema  # imports pydantic
+        from ojs_aws.typed_jobs.model_values import arguments_schema  # imports pydantic
 
-        return arguments_schema(self.declaration)
+        return arguments_schema(self.type, self.declaration.signature)
 
     def result_schema(self) -> dict[str, JsonValue]:
         """Return the JSON Schema of the result.
 
         :raises RegistrationError: the type is not defined, or has no schema.
         """
-        from ojs_aws.typed_jobs.schemas import result_schema  # imports pydantic
+        from ojs_aws.typed_jobs.model_values import result_schema  # imports pydantic
 
-        return result_schema(self.declaration)
+        return result_schema(self.type, self.declaration.signature)
 
     def __repr__(self) -> str:
         """Show the type of the job."""
@@ -172,3 +186,36 @@ class TypedJob(Sender[P, R], Generic[P, R, Q, Returned]):
         """Call the function itself, here and now; no job is made."""
         returned: Returned = self._function(*args, **kwargs)
         return returned
+
+
+class Declare(Protocol):
+    """Makes a job of a function."""
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> TypedJob[P, R, P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> TypedJob[P, R, P, R]: ...
+
+
+class DeclareWithContext(Protocol):
+    """Makes a job of a function that takes the context first."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, P], Coroutine[Any, Any, R]], /
+    ) -> TypedJob[P, R, Concatenate[JobContext, P], Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[SyncJobContext, P], R], /
+    ) -> TypedJob[P, R, Concatenate[SyncJobContext, P], R]: ...
+
+
+class DeclareRemote(Protocol):
+    """Makes a remote job of a signature."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> RemoteJob[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> RemoteJob[P, R]: ...
