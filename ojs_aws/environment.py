@@ -11,7 +11,7 @@ the level that POWERTOOLS_LOG_LEVEL names. Powertools does not do that: it follo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -83,6 +83,25 @@ def json_object(text: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise ValueError("expected a JSON object")
     return text
+
+
+def text_of(value: object) -> str:
+    """Return a value as the environment would contain it."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def settings_table(described: Iterable[tuple[str, str, str]]) -> str:
+    """Return settings as a Markdown table.
+
+    :param described: variable, default and meaning of each.
+    """
+    rows = [
+        f"| `{variable}` | {f'`{default}`' if default else 'empty'} | {meaning} |"
+        for variable, default, meaning in described
+    ]
+    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
 
 
 VARIABLE: Final = "POWERTOOLS_LOG_LEVEL"

@@ -255,10 +255,11 @@ def settings(
     from rich.console import Console
     from rich.table import Table
 
-    from ojs_aws.config import describe_settings, settings_table
+    from ojs_aws.config import describe_settings
+    from ojs_aws.environment import settings_table
 
     if markdown:
-        typer.echo(settings_table())
+        typer.echo(settings_table(describe_settings()))
         return
     table = Table("Variable", "Default", "Meaning", title="Settings")
     for row in describe_settings():

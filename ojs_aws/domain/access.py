@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.credentials import Actor, Credential, actor_of
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.domain.timestamps import Instant
+    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant
 
 
 class UnauthenticatedError(
@@ -108,7 +108,6 @@ TOKEN_PREFIX: Final = "ojs_attempt_"  # noqa: S105 - what they begin with
 """Begins the tokens of attempts (``attempt_tokens.py``)."""
 ATTEMPT: Final = "attempt:"
 """Begins the ids of their callers; the id of the job follows."""
-
 _FREE: Final = frozenset({Permission.PUBLIC, Permission.KNOWN})
 
 
@@ -150,40 +149,6 @@ UNBOUND: Final = View()
 """What callers without bounds see."""
 
 
-class AttemptBound(Protocol):
-    """Limits a caller to reports on one attempt of a job (``attempt_tokens.py``)."""
-
-    @property
-    def job_id(self) -> str:
-        """Return the job's id."""
-
-    @property
-    def attempt(self) -> int:
-        """Return the attempt's number."""
-
-    @property
-    def reservation_id(self) -> str:
-        """Return the id of its claim."""
-
-    @property
-    def ends_at(self) -> Instant:
-        """Return when the attempt's execution timeout ends."""
-
-    def check_operation(self, operation: str) -> None:
-        """Refuse what is no report.
-
-        :raises PermissionDeniedError: naming the operation.
-        """
-
-    def check_report(
-        self, job_id: str, reservation_id: str | None = None, attempt: int | None = None
-    ) -> None:
-        """Refuse a report on another job, or one that names another attempt.
-
-        :raises PermissionDeniedError: naming what the report is about.
-        """
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller(Credential):
     """Describes who makes a request, as the authorizer found it; nothing else reads it.
@@ -195,7 +160,7 @@ class Caller(Credential):
 
     id: str = ""
     permissions: frozenset[Permission] = _ALL
-    attempt: AttemptBound | None = None
+    attempt: AttemptGrant | None = None
 
     @property
     def principal(self) -> str:

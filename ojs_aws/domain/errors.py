@@ -1,9 +1,7 @@
 """Lists the OJS errors: every code with its HTTP status and retryable flag.
 
-Those of callers and their credentials are in ``ojs_aws.domain.access``.
-
 Implements the HTTP binding, section 16, with the wire vocabulary of its table 16.3; the decision
-record on error codes says why this vocabulary and not the screaming one.
+record on error codes says why. Those of callers are in ``ojs_aws.domain.access``.
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 TransactAction: TypeAlias = dict[str, Any]
-"""One entry of ``TransactItems`` of DynamoDB's TransactWriteItems, as the low-level client takes
-it."""
+"""One entry of ``TransactItems``, as DynamoDB's low-level client takes it."""
 
 DOCS: Final = "https://openjobspec.org/spec/v1/errors"
 _SERVER_ERROR: Final = 500
@@ -60,11 +57,7 @@ class OjsError(Exception):
                 setattr(cls, name, value)
 
     def __init__(
-        self,
-        message: str,
-        *,
-        details: Mapping[str, JsonValue] | None = None,
-        hint: str = "",
+        self, message: str, *, details: Mapping[str, JsonValue] | None = None, hint: str = ""
     ) -> None:
         """Keep what was wrong (message), where (details) and what to do (hint)."""
         super().__init__(message)
@@ -113,8 +106,7 @@ class InvalidPolicyError(InvalidRequestError, status=422):
 class SchemaValidationError(InvalidRequestError, code="schema_validation", status=422):
     """Reports arguments that do not follow their type's schema; the details say where and why.
 
-    The binding's table has 400 for this code; the schema registry, the error catalogue and the
-    conformance case say 422, as does every other refusal of what is well formed.
+    The binding's table has 400 for this code; schema registry and conformance case say 422.
 
     :ivar of_type: the other job type that the schema belongs to, which decides who may read what it
         says; empty where it belongs to the job's own type.

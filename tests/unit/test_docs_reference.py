@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ojs_aws.config import Settings, settings_table
+from ojs_aws.config import Settings, describe_settings
 from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.jobs.failures import (
     HISTORY_LIMIT,
     MAX_BACKTRACE_CHARACTERS,
     MAX_FRAMES,
 )
+from ojs_aws.environment import settings_table
 
 REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -22,7 +23,7 @@ def test_the_table_of_settings_is_the_settings() -> None:
     page = (REFERENCE / "settings.md").read_text()
     found = re.search(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", page, re.DOTALL)
     assert found is not None
-    assert found[1] == settings_table()
+    assert found[1] == settings_table(describe_settings())
 
 
 def test_the_limits_are_the_limits() -> None:

@@ -82,10 +82,7 @@ def drop(job: JobRecord, now: Instant) -> JobRecord:
 
 
 def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
-    """Schedule an available job for later because its limit's policy says so.
-
-    ojs-rate-limiting, section 6.2: ``on_limit`` is ``reschedule``. What the core's table does not
-    know (available to scheduled) is what that extension adds.
+    """Schedule an available job for later: its limit says so (ojs-rate-limiting, section 6.2).
 
     :param at: when the limit is expected to let it begin.
     """
@@ -94,10 +91,7 @@ def reschedule(job: JobRecord, at: Instant, now: Instant) -> JobRecord:
 
 
 def complete(
-    job: JobRecord,
-    result: Document | None,
-    now: Instant,
-    leaves: LeftToStream = NOTHING_LEFT,
+    job: JobRecord, result: Document | None, now: Instant, leaves: LeftToStream = NOTHING_LEFT
 ) -> JobRecord:
     """Move active -> completed (ACK); clears the error left by earlier attempts."""
     require(job, "acknowledge", S.ACTIVE)

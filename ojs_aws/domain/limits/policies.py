@@ -12,17 +12,14 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.job_policies import Limit, OnLimit, Window
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.rules import Bucket, queue_key
+from ojs_aws.domain.limits.rules import KEY_FORM, MAX_KEY, Bucket, is_key, queue_key
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_duration, parse_timestamp
 
-MAX_KEY: Final = 256
 LARGEST: Final = 1_000_000
 MAX_PERIOD_MS: Final = 31 * 86_400_000
 MAX_PARTS: Final = 5
 """Values of a job that its key may be made of."""
 
-_KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*", re.ASCII)
-KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
 _PLAIN: Final = re.compile(r"[a-zA-Z0-9._-]{1,64}", re.ASCII)
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 _UNITS: Final = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
@@ -169,11 +166,6 @@ def check_key(key: JsonValue, field: str = "key") -> str:
     if isinstance(key, str) and is_key(key):
         return key
     raise _malformed(field, KEY_FORM, key)
-
-
-def is_key(key: str) -> bool:
-    """Return whether a text has the form of a key."""
-    return len(key) <= MAX_KEY and _KEY.fullmatch(key) is not None
 
 
 def _read_key(value: Mapping[str, JsonValue], queue: str, of: Mapping[str, JsonValue]) -> str:

@@ -15,6 +15,7 @@ without reading.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,6 +25,9 @@ from ojs_aws.domain.timestamps import Instant
 
 BUSY_FOR_MS: Final = 5_000
 """When it is asked again whether an active job made room, where nothing says when it will."""
+MAX_KEY: Final = 256
+KEY_FORM: Final = f"1 to {MAX_KEY} letters, digits and . _ : -, beginning with a letter or digit"
+_KEY: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*", re.ASCII)
 EXHAUSTED_EVERY_MS: Final = 1_000
 """A bucket says at most this often that it is exhausted (milliseconds)."""
 
@@ -140,6 +144,11 @@ def _closed(bucket: Bucket, rate: Window, count: int, now: Instant) -> LimitRefu
         return LimitRefusal("rate", Instant(now + BUSY_FOR_MS), rate.limit, count)
     until = Instant(bucket.opened_at + rate.period_ms)
     return LimitRefusal("rate", until, rate.limit, count, rate.per_s, rate.period_ms)
+
+
+def is_key(key: str) -> bool:
+    """Return whether a text has the form of a key."""
+    return len(key) <= MAX_KEY and _KEY.fullmatch(key) is not None
 
 
 def queue_key(queue: str) -> str:

@@ -27,7 +27,7 @@ from ojs_aws.domain.credentials import read_credential, write_credential
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.domain.access import AttemptBound
+    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.access.api_keys import Verdict
 
@@ -106,7 +106,7 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
     )
 
 
-def _members_of(grant: AttemptBound) -> dict[str, object]:
+def _members_of(grant: AttemptGrant) -> dict[str, object]:
     return {
         "job_id": grant.job_id,
         "attempt": grant.attempt,
@@ -115,7 +115,7 @@ def _members_of(grant: AttemptBound) -> dict[str, object]:
     }
 
 
-def _grant_of(members: Mapping[str, Any]) -> AttemptBound:
+def _grant_of(members: Mapping[str, Any]) -> AttemptGrant:
     from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant  # few deployments have tokens
 
     return AttemptGrant(**members)
