@@ -1,34 +1,35 @@
-"""Removes what a stack does not: documents that no job names, and SQS queues of first use."""
+"""Removes what a stack does not: documents, SQS queues of first use, and kept data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs import MISSING
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
-from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import (
-    DOCUMENT_PREFIX,
     OWNER_TAG,
+    QUEUE_SEPARATOR,
     REMOVAL_TAG,
     REMOVED_WITH_STACK,
     any_queue_name,
 )
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
     from mypy_boto3_sqs import SQSClient
 
 VERSIONS_OF_A_PAGE: Final = 500
 """Objects of one call: S3 takes a thousand, and needs seconds for them."""
 
 _UNTAGGED: Final = frozenset({"NoSuchTagSet", "NoSuchBucket"})
+_GONE: Final = MISSING | {"ResourceNotFoundException", "NoSuchBucket", "404"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,144 +75,6 @@ class RemovableBuckets:
             {"Key": each["Key"], "VersionId": each["VersionId"]}
             for each in (*answer.get("Versions", []), *answer.get("DeleteMarkers", []))
         ]
-
-
-MIN_AGE_MS: Final = 8 * 24 * 3600 * 1000
-"""A document that is younger is left alone: the job that names it may still come. Large batches
-keep their log for seven days; a transaction of the user's may be written after its draft."""
-
-SUSPICIOUS: Final = 20
-"""From so many documents on, most of them must have a job, or the table may be the wrong one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """Counts what was found in a page of the bucket.
-
-    :ivar documents: how many were looked at.
-    :ivar unreferenced: of these, how many old ones belong to jobs that are gone.
-    :ivar size_bytes: how large those are together.
-    :ivar deleted: how many of them were deleted.
-    """
-
-    documents: int
-    unreferenced: int
-    size_bytes: int
-    deleted: int
-
-
-@dataclass(frozen=True, slots=True)
-class UnreferencedDocuments:
-    """Finds and deletes documents of jobs that are gone.
-
-    Every document's name holds its job's id, and a document is always put under a name that no
-    earlier job of that id can have had; only results are named by their text alone, and are put
-    when their job is there already. So nothing refers to a document of a job that does not exist.
-    If a job of that id with the same result is stored during the deletion, the second read finds
-    it, and the document is restored.
-
-    A document that an existing job does not name stays until that job has gone.
-
-    :ivar existing: those of some job ids that have a job, strongly consistent.
-    """
-
-    client: S3Client
-    bucket: str
-    existing: Callable[[Sequence[str]], Collection[str]]
-
-    def sweep(self, before: Instant, *, is_dry: bool, takes_most: bool = False) -> Iterator[Swept]:
-        """Go through the bucket, a thousand documents at a time; may be repeated.
-
-        One call for a page of the list, one read for each hundred jobs, and where something is
-        deleted a call more for the page and the reads once more.
-
-        :param before: when a document must have been put at the latest.
-        :param is_dry: only count.
-        :param takes_most: also go on where most of the documents have no job.
-        :raises InvalidRequestError: the bucket keeps no versions, so that a deletion could not be
-            taken back; or most documents have no job.
-        :raises BackendError: AWS refused something; what was done is done.
-        """
-        if not is_dry:
-            self._check_versions()
-        seen = lost = 0
-        for page in self._pages():
-            gone = self._gone(page, before)
-            seen, lost = seen + len(page), lost + len(gone)
-            if not is_dry and not takes_most and lost > max(SUSPICIOUS, seen // 2):
-                raise InvalidRequestError(
-                    f"{lost} of {seen} documents belong to no job of this table.",
-                    hint="Is it the table that the deployment uses now? If it is, say --force.",
-                )
-            yield Swept(
-                len(page),
-                len(gone),
-                sum(each["Size"] for each in gone),
-                0 if is_dry else self._delete([each["Key"] for each in gone]),
-            )
-
-    def _pages(self) -> Iterator[list[Any]]:
-        more: dict[str, Any] = {}
-        while True:
-            with translated("ListObjectsV2"):
-                page = self.client.list_objects_v2(
-                    Bucket=self.bucket, Prefix=DOCUMENT_PREFIX, **more
-                )
-            yield [*page.get("Contents", [])]
-            if not page.get("IsTruncated"):
-                return
-            more = {"ContinuationToken": page["NextContinuationToken"]}
-
-    def _gone(self, page: Sequence[Any], before: Instant) -> list[Any]:
-        """Return the old documents whose jobs do not exist."""
-        latest = datetime.fromtimestamp(before / 1000, UTC)
-        old = [each for each in page if each["LastModified"] < latest and _job_of(each["Key"])]
-        there = self._existing([each["Key"] for each in old])
-        return [each for each in old if _job_of(each["Key"]) not in there]
-
-    def _existing(self, keys: Sequence[str]) -> Collection[str]:
-        ids = list(dict.fromkeys(map(_job_of, keys)))
-        return self.existing(ids) if ids else ()
-
-    def _delete(self, keys: Sequence[str]) -> int:
-        """Delete documents, and restore those that a job has named meanwhile."""
-        if not keys:
-            return 0
-        answer = self._remove([{"Key": key} for key in keys])
-        there = self._existing(keys)
-        back = [
-            {"Key": each["Key"], "VersionId": each["DeleteMarkerVersionId"]}
-            for each in answer.get("Deleted", [])
-            if _job_of(each["Key"]) in there
-        ]
-        if back:
-            self._remove(back)
-        return len(keys) - len(back)
-
-    def _remove(self, objects: list[Any]) -> Any:
-        with translated("DeleteObjects"):
-            answer = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": objects})
-        if failed := answer.get("Errors"):
-            raise BackendError(
-                f"{len(failed)} documents could not be deleted: {failed[0].get('Code')}.",
-                hint="You need s3:DeleteObject and s3:DeleteObjectVersion.",
-            )
-        return answer
-
-    def _check_versions(self) -> None:
-        with translated("GetBucketVersioning"):
-            status = self.client.get_bucket_versioning(Bucket=self.bucket).get("Status")
-        if status != "Enabled":
-            raise InvalidRequestError(
-                f"Bucket '{self.bucket}' keeps no versions: a deletion could not be taken back.",
-                hint="Deploy with document_backup_days, or switch on the bucket's versioning.",
-            )
-
-
-def _job_of(key: str) -> str:
-    """Return the job that a document belongs to; empty if the key is not a document's."""
-    job_id, slash, digest = key.removeprefix(DOCUMENT_PREFIX).partition("/")
-    return job_id if slash and digest and "/" not in digest else ""
 
 
 QUEUES_OF_A_PAGE: Final = 1000
@@ -261,11 +124,58 @@ class QueuesOfFirstUse:
             more = {"NextToken": token}
 
 
+@dataclass(frozen=True, slots=True)
+class DataRemoval:
+    """Deletes what nobody needs any more; what is gone already counts as deleted."""
+
+    dynamodb: DynamoDBClient
+    s3: S3Client
+    sqs: SQSClient
+
+    def table(self, name: str) -> None:
+        """Delete a table, its protection included."""
+        with translated(f"DeleteTable of {name}"), _or_gone():
+            self.dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
+            # while it is updated, it cannot be deleted
+            self.dynamodb.get_waiter("table_exists").wait(
+                TableName=name, WaiterConfig={"Delay": 2, "MaxAttempts": 150}
+            )
+            self.dynamodb.delete_table(TableName=name)
+
+    def bucket(self, name: str) -> None:
+        """Delete a bucket with each version of each object."""
+        with translated(f"DeleteBucket of {name}"), _or_gone():
+            for page in self.s3.get_paginator("list_object_versions").paginate(Bucket=name):
+                found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+                versions: list[ObjectIdentifierTypeDef] = [
+                    {"Key": each["Key"], "VersionId": each["VersionId"]} for each in found
+                ]
+                if versions:
+                    self.s3.delete_objects(Bucket=name, Delete={"Objects": versions, "Quiet": True})
+            self.s3.delete_bucket(Bucket=name)
+
+    def queues(self, prefix: str) -> None:
+        """Delete the SQS queues whose names begin so.
+
+        :raises InvalidRequestError: other deployments may have queues of such names: those of
+            ``ojs-staging`` begin with ``ojs``, too.
+        """
+        if not prefix.endswith(QUEUE_SEPARATOR):
+            raise InvalidRequestError(
+                f"Queues of other deployments may begin with {prefix!r}, too.",
+                hint="Everything else is deleted. Delete the queues that are left by hand.",
+            )
+        with translated(f"DeleteQueue of {prefix}*"):
+            pages = self.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
+            for url in [url for page in pages for url in page.get("QueueUrls", ())]:
+                self.sqs.delete_queue(QueueUrl=url)
+
+
 @contextmanager
 def _or_gone() -> Iterator[None]:
-    """Ignore the error of a queue that is not there any more."""
+    """Ignore the error of what is not there any more."""
     try:
         yield
     except refusals() as problem:
-        if error_code(problem) not in MISSING:
+        if error_code(problem) not in _GONE:
             raise

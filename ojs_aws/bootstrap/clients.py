@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from ojs_aws.adapters.account import Account, IdentityClient
-    from ojs_aws.adapters.data_removal import DataRemoval
+    from ojs_aws.adapters.removal import DataRemoval
     from ojs_aws.adapters.evidence import Evidence, Reading
     from ojs_aws.adapters.secrets import SecretReader
     from ojs_aws.adapters.stacks import Stacks
@@ -108,7 +108,7 @@ def tasks_of(endpoint_url: str | None = None, region: str | None = None) -> Task
 
 def data_removal_of(endpoint_url: str | None, region: str | None) -> DataRemoval:
     """Return what deletes the data of a deployment; parameters as of :func:`aws_clients`."""
-    from ojs_aws.adapters.data_removal import DataRemoval  # nothing that is deployed needs it
+    from ojs_aws.adapters.removal import DataRemoval  # nothing that is deployed needs it
 
     clients = aws_clients(endpoint_url, region)
     return DataRemoval(clients.dynamodb, clients.s3(), clients.sqs)

@@ -136,8 +136,7 @@ class Worker(BaseWorker):
             url=url, headers=headers, api_key=api_key, credentials=credentials, timer=self._timer
         )
         self.lifecycle = Lifecycle(self._timer.monotonic)
-        self._active = ActiveJobs()
-        self._work: set[asyncio.Task[None]] = set()
+        self._active, self._work = ActiveJobs(), set[asyncio.Task[None]]()
         self._woken = asyncio.Event()
 
     @functools.cached_property
@@ -158,7 +157,8 @@ class Worker(BaseWorker):
         :raises ValueError: ``OJS_URL`` is not set.
         """
         env = os.environ if environ is None else environ
-        return cls(**{"url": url_of(env), "api_key": env.get("OJS_API_KEY") or None, **given})
+        key = {"api_key": env["OJS_API_KEY"]} if env.get("OJS_API_KEY") else {}
+        return cls(url=url_of(env), **(key | given))
 
     def override(self, *, queues: Sequence[str] = (), concurrency: int | None = None) -> None:
         """Replace what the worker was made with; only before it starts.

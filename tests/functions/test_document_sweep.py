@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ojs_aws.adapters.removal import Swept, UnreferencedDocuments
+from ojs_aws.adapters.document_sweep import Swept, UnreferencedDocuments
 from ojs_aws.bootstrap import SystemClock, build_backend, job_store
 from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job

@@ -101,7 +101,7 @@ def documents(
     begin = _instant(out, since)
 
     def bring_back(clients: AwsClients) -> int:
-        from ojs_aws.adapters.s3 import DeletedDocuments
+        from ojs_aws.adapters.document_sweep import DeletedDocuments
 
         pages = DeletedDocuments(clients.s3(), bucket).bring_back(begin, is_dry=dry_run)
         total = 0
@@ -247,7 +247,7 @@ def sweep(
     age = _age(out, older_than)
 
     def look(clients: AwsClients) -> dict[str, int]:
-        from ojs_aws.adapters.removal import UnreferencedDocuments
+        from ojs_aws.adapters.document_sweep import UnreferencedDocuments
         from ojs_aws.bootstrap import SystemClock, job_store
         from ojs_aws.config import Settings
         from ojs_aws.domain.timestamps import Instant
@@ -283,7 +283,7 @@ def _age(out: Output, text: str) -> int:
 
     :raises typer.Exit: it is no duration, or too short.
     """
-    from ojs_aws.adapters.removal import MIN_AGE_MS
+    from ojs_aws.adapters.document_sweep import MIN_AGE_MS
     from ojs_aws.domain.errors import InvalidRequestError
     from ojs_aws.domain.timestamps import parse_duration
 

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from ojs_aws.adapters.data_removal import DataRemoval
+from ojs_aws.adapters.removal import DataRemoval
 from ojs_aws.domain.errors import InvalidRequestError
 
 
