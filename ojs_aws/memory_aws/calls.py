@@ -6,7 +6,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from ojs_aws.adapters.aws_errors import AwsError
 
@@ -76,6 +77,30 @@ class Meta:
 
 
 META: Final = Meta()
+
+
+class Client:
+    """Answers the methods of botocore's client of a service: ``put_item`` makes the call PutItem.
+
+    :cvar operations: the methods that carry calls out, by the names of the operations. Each gets
+        the operation and its arguments.
+    """
+
+    service: ClassVar[str]
+    operations: ClassVar[Mapping[str, str]]
+    calls: Calls
+
+    def __getattr__(self, name: str) -> Callable[..., Answer]:
+        """Return what makes a call, by the name that botocore gives it."""
+        operation = name.title().replace("_", "")
+        if operation not in self.operations:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        effect = partial(self._carry_out, operation)
+        return lambda **request: self.calls.run(self.service, operation, request, effect)
+
+    def _carry_out(self, operation: str, request: Request) -> Answer:
+        answer: Answer = getattr(self, self.operations[operation])(operation, request)
+        return answer
 
 
 def refuse(

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
-from ojs_aws.memory_aws.calls import ACCOUNT, META, REGION, Answer, Calls, Meta, Request, refuse
+from ojs_aws.memory_aws.calls import (
+    ACCOUNT,
+    META,
+    REGION,
+    Answer,
+    Calls,
+    Client,
+    Meta,
+    Request,
+    refuse,
+)
 from ojs_aws.memory_aws.expressions import InvalidExpressionError
 from ojs_aws.memory_aws.items import InvalidItemError, Item
 from ojs_aws.memory_aws.queries import run_query
@@ -22,74 +32,40 @@ from ojs_aws.memory_aws.writes import (
 BATCH_READS: Final = 100
 BATCH_WRITES: Final = 25
 BATCH_BYTES: Final = 16 * 1024 * 1024
-SERVICE: Final = "dynamodb"
 INVALID: Final = "ValidationException"
 
 
 @dataclass(eq=False)
-class MemoryDynamoDB:
+class MemoryDynamoDB(Client):
     """Keeps tables in memory behind the methods of botocore's client.
 
     :ivar tables: the tables by name.
     """
 
+    service: ClassVar = "dynamodb"
+    operations: ClassVar = {
+        "BatchGetItem": "_batch_get_item",
+        "BatchWriteItem": "_batch_write_item",
+        "CreateTable": "_create_table",
+        "DeleteItem": "_write",
+        "DescribeTable": "_describe_table",
+        "GetItem": "_get_item",
+        "PutItem": "_write",
+        "Query": "_query",
+        "Scan": "_scan",
+        "TransactWriteItems": "_transact_write_items",
+        "UpdateItem": "_write",
+    }
     calls: Calls
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     tokens: Tokens = field(default_factory=Tokens)
     meta: Meta = META
 
-    def get_item(self, **request: Any) -> Answer:
-        """Read an item."""
-        return self._run("GetItem", request, self._get_item)
-
-    def batch_get_item(self, **request: Any) -> Answer:
-        """Read up to a hundred items."""
-        return self._run("BatchGetItem", request, self._batch_get_item)
-
-    def put_item(self, **request: Any) -> Answer:
-        """Put an item, if its condition holds."""
-        return self._run("PutItem", request, lambda each: self._write("PutItem", each))
-
-    def update_item(self, **request: Any) -> Answer:
-        """Update an item, or make one, if its condition holds."""
-        return self._run("UpdateItem", request, lambda each: self._write("UpdateItem", each))
-
-    def delete_item(self, **request: Any) -> Answer:
-        """Delete an item, if its condition holds."""
-        return self._run("DeleteItem", request, lambda each: self._write("DeleteItem", each))
-
-    def batch_write_item(self, **request: Any) -> Answer:
-        """Put and delete up to 25 items without conditions."""
-        return self._run("BatchWriteItem", request, self._batch_write_item)
-
-    def transact_write_items(self, **request: Any) -> Answer:
-        """Write up to a hundred items, or none of them."""
-        return self._run("TransactWriteItems", request, self._transact_write_items)
-
-    def query(self, **request: Any) -> Answer:
-        """Read items of one partition in their order."""
-        return self._run("Query", request, self._query)
-
-    def scan(self, **request: Any) -> Answer:
-        """Read all items of a table, in the order of their keys, in one page."""
-        return self._run("Scan", request, self._scan)
-
-    def describe_table(self, **request: Any) -> Answer:
-        """Say that a table is there."""
-        return self._run("DescribeTable", request, self._describe_table)
-
-    def create_table(self, **request: Any) -> Answer:
-        """Create an empty table with the keys and the index of :data:`ojs_aws.topology.TABLE`."""
-        return self._run("CreateTable", request, self._create_table)
-
-    def _run(self, operation: str, request: Request, effect: Callable[[Request], Answer]) -> Answer:
-        def checked(each: Request) -> Answer:
-            try:
-                return effect(each)
-            except (InvalidExpressionError, InvalidItemError) as problem:
-                refuse(operation, INVALID, str(problem))
-
-        return self.calls.run(SERVICE, operation, request, checked)
+    def _carry_out(self, operation: str, request: Request) -> Answer:
+        try:
+            return super()._carry_out(operation, request)
+        except (InvalidExpressionError, InvalidItemError) as problem:
+            refuse(operation, INVALID, str(problem))
 
     def _table(self, operation: str, name: str) -> MemoryTable:
         table = self.tables.get(name)
@@ -98,37 +74,37 @@ class MemoryDynamoDB:
         return table
 
     # ------------------------------------------------------------------------------- reads
-    def _get_item(self, request: Request) -> Answer:
-        table = self._table("GetItem", request["TableName"])
+    def _get_item(self, operation: str, request: Request) -> Answer:
+        table = self._table(operation, request["TableName"])
         key = key_of(request["Key"])
         item = table.get(key)
         units = read_units(table.items.size(key), is_consistent=bool(request.get("ConsistentRead")))
         answer: Answer = {} if item is None else {"Item": dict(item)}
         return _with_capacity(answer, request, units)
 
-    def _batch_get_item(self, request: Request) -> Answer:
+    def _batch_get_item(self, operation: str, request: Request) -> Answer:
         found: dict[str, list[Item]] = {}
         units = 0.0
         for name, wanted in request["RequestItems"].items():
-            table = self._table("BatchGetItem", name)
+            table = self._table(operation, name)
             keys = [key_of(each) for each in wanted["Keys"]]
             if len(keys) > BATCH_READS or len(set(keys)) < len(keys):
-                refuse("BatchGetItem", INVALID, "At most 100 keys, each of them once.")
+                refuse(operation, INVALID, "At most 100 keys, each of them once.")
             items = {key: item for key in keys if (item := table.get(key)) is not None}
             found[name] = [dict(item) for item in items.values()]
             is_consistent = bool(wanted.get("ConsistentRead"))
             sizes = [table.items.size(key) for key in keys]
             if sum(sizes) > BATCH_BYTES:
-                refuse("BatchGetItem", INVALID, "An answer of more than 16 MB is not supported.")
+                refuse(operation, INVALID, "An answer of more than 16 MB is not supported.")
             units += sum(read_units(size, is_consistent=is_consistent) for size in sizes)
         return _with_capacity({"Responses": found, "UnprocessedKeys": {}}, request, units)
 
-    def _query(self, request: Request) -> Answer:
-        page = run_query(self._table("Query", request["TableName"]), request)
+    def _query(self, operation: str, request: Request) -> Answer:
+        page = run_query(self._table(operation, request["TableName"]), request)
         return _with_capacity(page.answer, request, page.units)
 
-    def _scan(self, request: Request) -> Answer:
-        rows = self._table("Scan", request["TableName"]).items.rows
+    def _scan(self, operation: str, request: Request) -> Answer:
+        rows = self._table(operation, request["TableName"]).items.rows
         return {"Items": [dict(rows[key]) for key in sorted(rows)], "Count": len(rows)}
 
     # ------------------------------------------------------------------------------ writes
@@ -146,16 +122,16 @@ class MemoryDynamoDB:
         table.write(write.key, after)
         return answer
 
-    def _batch_write_item(self, request: Request) -> Answer:
+    def _batch_write_item(self, operation: str, request: Request) -> Answer:
         writes: list[tuple[MemoryTable, Write]] = []
         for name, wanted in request["RequestItems"].items():
-            table = self._table("BatchWriteItem", name)
+            table = self._table(operation, name)
             for each in wanted:
                 ((kind, arguments),) = each.items()
                 writes.append((table, prepared(kind.removesuffix("Request"), arguments)))
         keys = {(id(table), write.key) for table, write in writes}
         if len(writes) > BATCH_WRITES or len(keys) < len(writes):
-            refuse("BatchWriteItem", INVALID, "At most 25 items, each of them once.")
+            refuse(operation, INVALID, "At most 25 items, each of them once.")
         units = 0.0
         for table, write in writes:
             before = table.get(write.key)
@@ -164,24 +140,24 @@ class MemoryDynamoDB:
             table.write(write.key, after)
         return _with_capacity({"UnprocessedItems": {}}, request, units)
 
-    def _transact_write_items(self, request: Request) -> Answer:
+    def _transact_write_items(self, operation: str, request: Request) -> Answer:
         def table(name: str) -> MemoryTable:
-            return self._table("TransactWriteItems", name)
+            return self._table(operation, name)
 
         units = write_transaction(request, table, self.tokens, self.calls.now_ms())
         return _with_capacity({}, request, units)
 
     # ------------------------------------------------------------------------------ tables
-    def _describe_table(self, request: Request) -> Answer:
+    def _describe_table(self, operation: str, request: Request) -> Answer:
         name = request["TableName"]
-        self._table("DescribeTable", name)
+        self._table(operation, name)
         arn = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
         return {"Table": {"TableName": name, "TableStatus": "ACTIVE", "TableArn": arn}}
 
-    def _create_table(self, request: Request) -> Answer:
+    def _create_table(self, operation: str, request: Request) -> Answer:
         name = request["TableName"]
         if name in self.tables:
-            refuse("CreateTable", "ResourceInUseException", f"The table {name} exists.")
+            refuse(operation, "ResourceInUseException", f"The table {name} exists.")
         self.tables[name] = MemoryTable(self.calls.now_ms)
         return {"TableDescription": {"TableName": name, "TableStatus": "ACTIVE"}}
 

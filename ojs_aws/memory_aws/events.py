@@ -11,9 +11,19 @@ import json
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from ojs_aws.memory_aws.calls import ACCOUNT, META, REGION, Answer, Calls, Meta, Request, refuse
+from ojs_aws.memory_aws.calls import (
+    ACCOUNT,
+    META,
+    REGION,
+    Answer,
+    Calls,
+    Client,
+    Meta,
+    Request,
+    refuse,
+)
 
 MAX_PAYLOAD: Final = 1024 * 1024
 MAX_RECORD: Final = 1024 * 1024
@@ -164,25 +174,23 @@ def _said_by_python(problem: Exception) -> Answer:
 
 
 @dataclass(eq=False)
-class MemoryEvents:
+class MemoryEvents(Client):
     """Keeps the entries that were put on event buses.
 
     :ivar entries: all entries, in their order.
     """
 
+    service: ClassVar = "events"
+    operations: ClassVar = {"PutEvents": "_put"}
     calls: Calls
     entries: list[dict[str, Any]] = field(default_factory=list)
     meta: Meta = META
-
-    def put_events(self, **request: Any) -> Answer:
-        """Put up to ten events."""
-        return self.calls.run("events", "PutEvents", request, self._put)
 
     def create_event_bus(self, **request: Any) -> Answer:
         """Say that there is a bus of this name: each bus takes events."""
         return {"EventBusArn": f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/{request['Name']}"}
 
-    def _put(self, request: Request) -> Answer:
+    def _put(self, _: str, request: Request) -> Answer:
         entries = request["Entries"]
         size = sum(len(str(each["Detail"]).encode()) for each in entries)
         if not 1 <= len(entries) <= MAX_ENTRIES or size > MAX_BYTES:
@@ -203,13 +211,19 @@ class Mapping:
 
 
 @dataclass(eq=False)
-class MemoryLambda:
+class MemoryLambda(Client):
     """Keeps event source mappings, and asynchronous invocations.
 
     :ivar mappings: the mappings by id.
     :ivar invocations: the functions that may be invoked, and the events that wait for them.
     """
 
+    service: ClassVar = "lambda"
+    operations: ClassVar = {
+        "Invoke": "_invoke",
+        "ListEventSourceMappings": "_list",
+        "UpdateEventSourceMapping": "_update",
+    }
     calls: Calls
     mappings: dict[str, Mapping] = field(default_factory=dict)
     meta: Meta = META
@@ -219,30 +233,18 @@ class MemoryLambda:
         """Begin without functions."""
         self.invocations = Invocations(self.calls)
 
-    def invoke(self, **request: Any) -> Answer:
-        """Hand an event to the queue of a function."""
-        return self._run("Invoke", request, self.invocations.accept)
+    def _invoke(self, _: str, request: Request) -> Answer:
+        return self.invocations.accept(request)
 
-    def list_event_source_mappings(self, **request: Any) -> Answer:
-        """List the mappings of a queue."""
-        return self._run("ListEventSourceMappings", request, self._list)
-
-    def update_event_source_mapping(self, **request: Any) -> Answer:
-        """Switch a mapping on or off."""
-        return self._run("UpdateEventSourceMapping", request, self._update)
-
-    def _run(self, operation: str, request: Request, effect: Callable[[Request], Answer]) -> Answer:
-        return self.calls.run("lambda", operation, request, effect)
-
-    def _list(self, request: Request) -> Answer:
+    def _list(self, _: str, request: Request) -> Answer:
         found = [m for m in self.mappings.values() if m.source_arn == request["EventSourceArn"]]
         return {"EventSourceMappings": [_described(each) for each in found]}
 
-    def _update(self, request: Request) -> Answer:
+    def _update(self, operation: str, request: Request) -> Answer:
         mapping = self.mappings.get(request["UUID"])
         if mapping is None:
             code, message = "ResourceNotFoundException", "The resource does not exist."
-            refuse("UpdateEventSourceMapping", code, message, status=404)
+            refuse(operation, code, message, status=404)
         mapping.is_enabled = request["Enabled"]
         return _described(mapping)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from ojs_aws.memory_aws.calls import META, Answer, Calls, Meta, Request, refuse
+from ojs_aws.memory_aws.calls import META, Answer, Calls, Client, Meta, Request, refuse
 
-SERVICE: Final = "s3"
 MAX_KEYS: Final = 1000
 LINKS: Final = "https://s3.memory/"
 """Begins each link to an object."""
@@ -40,45 +39,24 @@ class MemoryBucket:
 
 
 @dataclass(eq=False)
-class MemoryS3:
+class MemoryS3(Client):
     """Keeps buckets in memory behind the methods of botocore's client."""
 
+    service: ClassVar = "s3"
+    operations: ClassVar = {
+        "CreateBucket": "_create",
+        "DeleteObject": "_delete",
+        "DeleteObjects": "_delete_all",
+        "GetBucketVersioning": "_versioning",
+        "GetObject": "_get",
+        "ListObjectVersions": "_list_versions",
+        "ListObjectsV2": "_list",
+        "PutObject": "_put",
+    }
     calls: Calls
     buckets: dict[str, MemoryBucket] = field(default_factory=dict)
     meta: Meta = META
     _count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-
-    def put_object(self, **request: Any) -> Answer:
-        """Put an object."""
-        return self._run("PutObject", request, self._put)
-
-    def get_object(self, **request: Any) -> Answer:
-        """Read an object."""
-        return self._run("GetObject", request, self._get)
-
-    def delete_object(self, **request: Any) -> Answer:
-        """Delete an object, whether or not it is there."""
-        return self._run("DeleteObject", request, self._delete)
-
-    def delete_objects(self, **request: Any) -> Answer:
-        """Delete up to a thousand objects or versions."""
-        return self._run("DeleteObjects", request, self._delete_all)
-
-    def list_objects_v2(self, **request: Any) -> Answer:
-        """List objects in the order of their keys, a thousand at a time."""
-        return self._run("ListObjectsV2", request, self._list)
-
-    def list_object_versions(self, **request: Any) -> Answer:
-        """List all versions and deletions, in one page."""
-        return self._run("ListObjectVersions", request, self._list_versions)
-
-    def get_bucket_versioning(self, **request: Any) -> Answer:
-        """Say whether a bucket keeps earlier versions."""
-        return self._run("GetBucketVersioning", request, self._versioning)
-
-    def create_bucket(self, **request: Any) -> Answer:
-        """Create a bucket, unless it exists."""
-        return self._run("CreateBucket", request, self._create)
 
     def generate_presigned_url(self, operation: str, **options: Any) -> str:
         """Return a link to an object: unsigned, but with its end in seconds since 1970."""
@@ -98,18 +76,14 @@ class MemoryS3:
         body: io.BytesIO = self.get_object(Bucket=bucket, Key=key)["Body"]
         return body.read()
 
-    def _run(
-        self, operation: str, request: Request, effect: Callable[[MemoryBucket, Request], Answer]
-    ) -> Answer:
-        def in_bucket(each: Request) -> Answer:
-            bucket = self.buckets.get(each["Bucket"])
-            if bucket is None:
-                if operation != "CreateBucket":
-                    refuse(operation, "NoSuchBucket", "The bucket does not exist", status=404)
-                bucket = self.buckets[each["Bucket"]] = MemoryBucket()
-            return effect(bucket, each)
-
-        return self.calls.run(SERVICE, operation, request, in_bucket)
+    def _carry_out(self, operation: str, request: Request) -> Answer:
+        bucket = self.buckets.get(request["Bucket"])
+        if bucket is None:
+            if operation != "CreateBucket":
+                refuse(operation, "NoSuchBucket", "The bucket does not exist", status=404)
+            bucket = self.buckets[request["Bucket"]] = MemoryBucket()
+        answer: Answer = getattr(self, self.operations[operation])(bucket, request)
+        return answer
 
     def _add(self, bucket: MemoryBucket, key: str, content: bytes | None) -> ObjectVersion:
         at = datetime.fromtimestamp(self.calls.now_ms() / 1000, UTC)

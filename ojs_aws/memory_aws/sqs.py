@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import ClassVar, Final
 
 from ojs_aws.adapters.aws_errors import AwsError, answer_of
-from ojs_aws.memory_aws.calls import ACCOUNT, META, REGION, Answer, Calls, Meta, Request, refuse
+from ojs_aws.memory_aws.calls import (
+    ACCOUNT,
+    META,
+    REGION,
+    Answer,
+    Calls,
+    Client,
+    Meta,
+    Request,
+    refuse,
+)
 from ojs_aws.memory_aws.queues import (
     MAX_HIDDEN_MS,
     MAX_IN_FLIGHT,
@@ -22,13 +32,12 @@ MAX_BODY: Final = 1024 * 1024
 MAX_DELAY_S: Final = 900
 MAX_ENTRIES: Final = 10
 DEFAULT_VISIBILITY_S: Final = 30
-SERVICE: Final = "sqs"
 INVALID: Final = "InvalidParameterValue"
 MISSING: Final = "AWS.SimpleQueueService.NonExistentQueue"
 
 
 @dataclass(eq=False)
-class MemorySqs:
+class MemorySqs(Client):
     """Keeps queues in memory behind the methods of botocore's client.
 
     A receive never waits: time is a parameter here, so nothing would come.
@@ -37,83 +46,49 @@ class MemorySqs:
     :ivar pick: chooses which of the visible messages a receive gets.
     """
 
+    service: ClassVar = "sqs"
+    operations: ClassVar = {
+        "ChangeMessageVisibility": "_hide",
+        "ChangeMessageVisibilityBatch": "_hide",
+        "CreateQueue": "_create",
+        "DeleteMessage": "_delete",
+        "DeleteMessageBatch": "_delete",
+        "DeleteQueue": "_delete_queue",
+        "GetQueueAttributes": "_attributes",
+        "ReceiveMessage": "_receive",
+        "SendMessage": "_send",
+        "SendMessageBatch": "_send",
+    }
     calls: Calls
     queues: dict[str, MemoryQueue] = field(default_factory=dict)
     pick: Callable[[list[StoredMessage], int], list[StoredMessage]] = oldest
     meta: Meta = META
 
-    def send_message(self, **request: Any) -> Answer:
-        """Send a message."""
-        return self._run("SendMessage", request, self._send)
+    def _carry_out(self, operation: str, request: Request) -> Answer:
+        run = self._each if operation.endswith("Batch") else super()._carry_out
+        return run(operation, request)
 
-    def send_message_batch(self, **request: Any) -> Answer:
-        """Send up to ten messages."""
-        return self._batch("SendMessageBatch", request, self._send)
-
-    def receive_message(self, **request: Any) -> Answer:
-        """Receive up to ten messages that are visible now."""
-        return self._run("ReceiveMessage", request, self._receive)
-
-    def delete_message(self, **request: Any) -> Answer:
-        """Delete a message; one that was received again stays."""
-        return self._run("DeleteMessage", request, self._delete)
-
-    def delete_message_batch(self, **request: Any) -> Answer:
-        """Delete up to ten messages."""
-        return self._batch("DeleteMessageBatch", request, self._delete)
-
-    def change_message_visibility(self, **request: Any) -> Answer:
-        """Say when a message that is held becomes visible."""
-        return self._run("ChangeMessageVisibility", request, self._hide)
-
-    def change_message_visibility_batch(self, **request: Any) -> Answer:
-        """Say it of up to ten messages."""
-        return self._batch("ChangeMessageVisibilityBatch", request, self._hide)
-
-    def get_queue_attributes(self, **request: Any) -> Answer:
-        """Return the attributes that were asked for."""
-        return self._run("GetQueueAttributes", request, self._attributes)
-
-    def create_queue(self, **request: Any) -> Answer:
-        """Create a queue, unless one with the same attributes exists."""
-        return self._run("CreateQueue", request, self._create)
-
-    def delete_queue(self, **request: Any) -> Answer:
-        """Delete a queue with its messages."""
-        return self._run("DeleteQueue", request, self._delete_queue)
-
-    def _run(
-        self, operation: str, request: Request, effect: Callable[[str, Request], Answer]
-    ) -> Answer:
-        return self.calls.run(SERVICE, operation, request, lambda each: effect(operation, each))
-
-    def _batch(
-        self, operation: str, request: Request, effect: Callable[[str, Request], Answer]
-    ) -> Answer:
-        """Carry out each entry by itself; the answer names those that failed."""
-
-        def all_of_them(each: Request) -> Answer:
-            entries = each["Entries"]
-            self._queue(operation, each)
-            if len({entry["Id"] for entry in entries}) < len(entries):
-                refuse(operation, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct")
-            if not 1 <= len(entries) <= MAX_ENTRIES:
-                refuse(operation, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest")
-            if sum(len(entry.get("MessageBody", "").encode()) for entry in entries) > MAX_BODY:
-                refuse(operation, "AWS.SimpleQueueService.BatchRequestTooLong")
-            answer: Answer = {"Successful": [], "Failed": []}
-            for entry in entries:
-                try:
-                    effect(operation, {**entry, "QueueUrl": each["QueueUrl"]})
-                except AwsError as problem:
-                    error = answer_of(problem)["Error"]
-                    failed = {"Id": entry["Id"], "SenderFault": True, **error}
-                    answer["Failed"].append(failed)
-                else:
-                    answer["Successful"].append({"Id": entry["Id"]})
-            return answer
-
-        return self.calls.run(SERVICE, operation, request, all_of_them)
+    def _each(self, operation: str, request: Request) -> Answer:
+        """Carry out each entry of a batch by itself; the answer names those that failed."""
+        entries, carry_out = request["Entries"], super()._carry_out
+        self._queue(operation, request)
+        if len({entry["Id"] for entry in entries}) < len(entries):
+            refuse(operation, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct")
+        if not 1 <= len(entries) <= MAX_ENTRIES:
+            refuse(operation, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest")
+        if sum(len(entry.get("MessageBody", "").encode()) for entry in entries) > MAX_BODY:
+            refuse(operation, "AWS.SimpleQueueService.BatchRequestTooLong")
+        answer: Answer = {"Successful": [], "Failed": []}
+        for entry in entries:
+            try:
+                carry_out(operation, {**entry, "QueueUrl": request["QueueUrl"]})
+            except AwsError as problem:
+                error = answer_of(problem)["Error"]
+                failed = {"Id": entry["Id"], "SenderFault": True, **error}
+                answer["Failed"].append(failed)
+            else:
+                answer["Successful"].append({"Id": entry["Id"]})
+        return answer
 
     def _queue(self, operation: str, request: Request) -> MemoryQueue:
         queue = self.queues.get(str(request["QueueUrl"]).rpartition("/")[2])

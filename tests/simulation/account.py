@@ -65,7 +65,7 @@ class SimulatedBus(MemoryEvents):
 
     refuses: Callable[[], bool] = lambda: False
 
-    def _put(self, request: Request) -> Answer:
+    def _put(self, _: str, request: Request) -> Answer:
         results = []
         for entry in request["Entries"]:
             if self.refuses():
