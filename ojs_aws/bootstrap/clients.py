@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from ojs_aws.adapters.account import Account, IdentityClient
-    from ojs_aws.adapters.removal import DataRemoval
     from ojs_aws.adapters.evidence import Evidence, Reading
+    from ojs_aws.adapters.removal import DataRemoval
     from ojs_aws.adapters.secrets import SecretReader
     from ojs_aws.adapters.stacks import Stacks
     from ojs_aws.adapters.tasks import EcsClient, Tasks

@@ -15,8 +15,8 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.topology import QUEUE_SEPARATOR
 
 if TYPE_CHECKING:
-    from ojs_aws.adapters.removal import DataRemoval
     from ojs_aws.adapters.evidence import Evidence
+    from ojs_aws.adapters.removal import DataRemoval
     from ojs_aws.adapters.stacks import Change, Stacks, StackState
 
 TAG: Final = "ojs-aws:verify"
