@@ -11,7 +11,7 @@ from ojs_aws.cli.terminal.session import Session, command
 from ojs_aws.domain.timestamps import parse_duration
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.queues import BindingEntry
+    from ojs_aws.client.areas.entries import BindingEntry
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(

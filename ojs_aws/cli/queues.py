@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from ojs_aws.client.areas.queues import QueueDetail, QueueNumbers
+    from ojs_aws.client.areas.entries import QueueDetail, QueueNumbers
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(

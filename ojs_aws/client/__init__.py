@@ -14,16 +14,22 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.cron import CronJobs as CronJobs
     from ojs_aws.client.areas.cron import CronTrigger as CronTrigger
     from ojs_aws.client.areas.dead_letters import Admin as Admin
-    from ojs_aws.client.areas.dead_letters import BulkOutcome as BulkOutcome
     from ojs_aws.client.areas.dead_letters import BulkResult as BulkResult
     from ojs_aws.client.areas.dead_letters import DeadLetterJobs as DeadLetterJobs
+    from ojs_aws.client.areas.entries import BindingEntry as BindingEntry
+    from ojs_aws.client.areas.entries import BulkOutcome as BulkOutcome
+    from ojs_aws.client.areas.entries import JobBulkResult as JobBulkResult
+    from ojs_aws.client.areas.entries import JobDiagnosis as JobDiagnosis
+    from ojs_aws.client.areas.entries import JobEntry as JobEntry
+    from ojs_aws.client.areas.entries import JobPage as JobPage
+    from ojs_aws.client.areas.entries import JobReason as JobReason
+    from ojs_aws.client.areas.entries import Purged as Purged
+    from ojs_aws.client.areas.entries import QueueDetail as QueueDetail
+    from ojs_aws.client.areas.entries import QueueEntry as QueueEntry
+    from ojs_aws.client.areas.entries import QueueNumbers as QueueNumbers
+    from ojs_aws.client.areas.entries import QueueSettings as QueueSettings
     from ojs_aws.client.areas.events import EventList as EventList
     from ojs_aws.client.areas.events import Events as Events
-    from ojs_aws.client.areas.job_parts import JobBulkResult as JobBulkResult
-    from ojs_aws.client.areas.job_parts import JobDiagnosis as JobDiagnosis
-    from ojs_aws.client.areas.job_parts import JobEntry as JobEntry
-    from ojs_aws.client.areas.job_parts import JobPage as JobPage
-    from ojs_aws.client.areas.job_parts import JobReason as JobReason
     from ojs_aws.client.areas.jobs import Jobs as Jobs
     from ojs_aws.client.areas.limits import LimitEntry as LimitEntry
     from ojs_aws.client.areas.limits import LimitList as LimitList
@@ -31,13 +37,7 @@ if TYPE_CHECKING:
     from ojs_aws.client.areas.outcomes import JobCheckpoint as JobCheckpoint
     from ojs_aws.client.areas.outcomes import JobOutcome as JobOutcome
     from ojs_aws.client.areas.outcomes import JobProgress as JobProgress
-    from ojs_aws.client.areas.queues import BindingEntry as BindingEntry
-    from ojs_aws.client.areas.queues import Purged as Purged
-    from ojs_aws.client.areas.queues import QueueDetail as QueueDetail
-    from ojs_aws.client.areas.queues import QueueEntry as QueueEntry
-    from ojs_aws.client.areas.queues import QueueNumbers as QueueNumbers
     from ojs_aws.client.areas.queues import Queues as Queues
-    from ojs_aws.client.areas.queues import QueueSettings as QueueSettings
     from ojs_aws.client.areas.schemas import JobSchema as JobSchema
     from ojs_aws.client.areas.schemas import Schemas as Schemas
     from ojs_aws.client.areas.sequences import SequenceEntry as SequenceEntry

@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.keywords import checks_keywords
-from ojs_aws.client.results import (
-    NEEDS_URL,
-    EnqueueResult,
-    PreparedJob,
-    Stored,
-    TransactItems,
-)
+from ojs_aws.client.results import NEEDS_URL, EnqueueResult, PreparedJob, Stored, TransactItems
 from ojs_aws.client.single_jobs import SingleJobs
 from ojs_aws.client.timer import SystemTimer, Timer, UuidV7
 from ojs_aws.client.transports.connection import HttpConnection, HttpTransport, Resends
 from ojs_aws.client.transports.credentials import Credentials
-from ojs_aws.client.transports.requests import Transacting, Transport
+from ojs_aws.client.transports.requests import Transport
 from ojs_aws.client.transports.substitute import (
     NO_SERVER,
     ReplaceableTransport,
     current_substitute,
-    target_of,
+    transacting,
     using,
 )
 from ojs_aws.domain.envelope import Job
@@ -40,7 +34,6 @@ from ojs_aws.middleware.members import given_or_made
 if TYPE_CHECKING:
     from ojs_aws.client.areas.workflow_parts import AsWorkflow, WorkflowParts
     from ojs_aws.client.areas.workflows import WorkflowStatus
-    from ojs_aws.client.single_jobs import JobHandle
     from ojs_aws.config import Settings
     from ojs_aws.services.backend import Backend
 
@@ -238,12 +231,7 @@ class Client(SingleJobs):
         :raises PayloadTooLargeError: the job does not fit into the table.
         :raises OjsError: as :meth:`enqueue`.
         """
-        transport = target_of(self._transport)
-        if not isinstance(transport, Transacting):
-            raise RuntimeError(
-                "A job takes part in a DynamoDB transaction only where the client reaches the "
-                "table itself: make it by Client.direct(). Over HTTP, use enqueue()."
-            )
+        transport = transacting(self._transport)
         prepared = self._insertion.prepared(job, args, attributes)
         items: list[TransactAction] = []
 
@@ -267,12 +255,8 @@ class Client(SingleJobs):
 
         :raises Exception: as :meth:`enqueue`, but for what the backend refuses.
         """
-
-        async def keep(final: Job) -> Stored:
-            return Stored(final)
-
         prepared = self._insertion.prepared(job, args, attributes)
-        result = await self._insertion.one(prepared, keep)
+        result = await self._insertion.one(prepared, _keep)
         return PreparedJob(result.job, result.dropped_by)
 
     async def enqueue_prepared(self, jobs: Iterable[Job]) -> list[EnqueueResult]:
@@ -298,28 +282,15 @@ class Client(SingleJobs):
         :raises BatchRejectedError: a middleware dropped or failed a job; nothing was started.
         :raises InvalidWorkflowError: the backend cannot follow it; the details say why.
         """
-        from ojs_aws.client.areas.workflow_parts import parts_of
+        from ojs_aws.client.areas.workflow_parts import parts_of, start
 
-        parts = parts_of(parts)
-        prepared = self._insertion.prepared_all(parts.jobs())
         workflow_id = id or self._ids.job_id()
-        answers: list[WorkflowStatus] = []
-
-        async def store_all(jobs: Sequence[Job]) -> list[Stored]:
-            finals = {job.id: job for job in jobs}
-            body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
-            answers.append(await self.workflows.create(body))
-            return [Stored(job) for job in jobs]
-
-        await self._insertion.many(prepared, store_all, is_atomic=True)
-        return answers[0]
+        return await start(parts_of(parts), workflow_id, self._insertion, self.workflows.create)
 
     def use(self) -> AbstractContextManager[Self]:
         """Send the typed jobs of this task by this client: ``with client.use(): ...``."""
         return using(self)
 
-    def job(self, job: Job | EnqueueResult | str) -> JobHandle:
-        """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""
-        from ojs_aws.client.single_jobs import JobHandle, id_of
 
-        return JobHandle(self, id_of(job))
+async def _keep(final: Job) -> Stored:
+    return Stored(final)

@@ -177,6 +177,10 @@ class SingleJobs(Areas):
         """Do the same as :meth:`result`."""
         return await self.result(job_id, timeout_s=timeout_s, poll_s=poll_s, timeout=timeout)
 
+    def job(self, job: Job | EnqueueResult | str) -> JobHandle:
+        """Return a handle of a job: ``client.job(await client.enqueue(...)).result()``."""
+        return JobHandle(self, job if isinstance(job, str) else job.id)
+
     async def results(self, job_ids: Iterable[str]) -> dict[str, JobOutcome | None]:
         """Return the outcomes of up to 100 jobs, as of now; None for one that does not exist.
 
@@ -248,8 +252,3 @@ class JobHandle:
     def __repr__(self) -> str:
         """Show the id."""
         return f"<JobHandle {self.id}>"
-
-
-def id_of(job: Job | EnqueueResult | str) -> str:
-    """Return the id of a job, a result of enqueueing, or an id."""
-    return job if isinstance(job, str) else job.id

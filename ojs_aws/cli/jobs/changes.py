@@ -15,7 +15,7 @@ from ojs_aws.cli.terminal.session import ExitCode, Session, command, each_named,
 from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.job_parts import JobBulkResult, JobEntry, JobFilter
+    from ojs_aws.client.areas.entries import JobBulkResult, JobEntry, JobFilter
     from ojs_aws.client.areas.jobs import BulkAction
     from ojs_aws.domain.errors import JsonValue
 

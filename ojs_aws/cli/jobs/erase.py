@@ -12,7 +12,7 @@ from ojs_aws.cli.terminal.session import ExitCode, Session, command
 from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.job_parts import JobFilter
+    from ojs_aws.client.areas.entries import JobFilter
     from ojs_aws.client.areas.jobs import BulkAction
 
 STILL_HELD: Final = (

@@ -18,7 +18,7 @@ from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 from ojs_aws.cli.terminal.tables import age_text, with_ages
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.job_parts import JobPage
+    from ojs_aws.client.areas.entries import JobPage
     from ojs_aws.domain.errors import JsonValue
 
 MAX_NAMED: Final = 20

@@ -242,7 +242,7 @@ def doors_of(endpoint_url: str | None, region: str) -> Callable[[str, str, str |
     """Return what opens a door: by the URL that was deployed, or by the emulator's own."""
     import httpx
 
-    from ojs_aws.client.transports.sigv4 import BotocoreSigner
+    from ojs_aws.client.transports.credentials import BotocoreSigner
 
     http = httpx.Client(timeout=60, trust_env=True)
 

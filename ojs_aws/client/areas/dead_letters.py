@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TypedDict, Unpack
 
 from ojs_aws.client.areas.area import Area, filter_texts, given
+from ojs_aws.client.areas.entries import BulkOutcome
 from ojs_aws.client.areas.queues import Queues
 from ojs_aws.client.results import DeadLetters
 from ojs_aws.client.transports.requests import (
@@ -37,19 +38,6 @@ class DeadLetterFilter(TypedDict, total=False):
     error_type: str
     since: datetime | None
     until: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class BulkOutcome:
-    """Holds the outcome for one job.
-
-    :ivar status: ``done`` (of a dry run ``matched``), ``skipped`` (no longer discarded),
-        ``not_found``, or ``failed`` (whether it took effect may be unknown).
-    """
-
-    job_id: str
-    status: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

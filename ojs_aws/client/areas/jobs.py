@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final, Literal, TypeAlias, Unpack
 
 from ojs_aws.client.areas.area import Area, filter_texts, given
-from ojs_aws.client.areas.dead_letters import BulkOutcome
-from ojs_aws.client.areas.job_parts import (
+from ojs_aws.client.areas.entries import (
+    BulkOutcome,
     JobBulkResult,
     JobDiagnosis,
     JobEntry,

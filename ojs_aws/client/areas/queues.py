@@ -3,132 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from ojs_aws.client.areas.area import Area, given, moment_text
+from ojs_aws.client.areas.entries import (
+    BindingEntry,
+    Purged,
+    QueueDetail,
+    QueueEntry,
+    QueueNumbers,
+    QueueSettings,
+)
 from ojs_aws.client.transports.requests import Values, entry_of, object_in, objects_in, text_in
 from ojs_aws.domain.errors import JsonValue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueEntry:
-    """Describes a queue.
-
-    :ivar paused_at: RFC 3339; None while it is not paused.
-    :ivar described: everything that the backend says of it.
-    """
-
-    name: str
-    paused: bool
-    paused_at: str | None = None
-    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BindingEntry:
-    """Describes what a queue is, or may be, bound to (docs/lambda-bindings.md).
-
-    It is a Lambda function, or an endpoint (docs/push-delivery.md).
-
-    :ivar job_types: that it runs; none while nobody has registered any.
-    :ivar is_registered: whether they were registered, and are not the stack's.
-    :ivar state: ``active`` or ``suspended``.
-    :ivar reason: why it is suspended; empty while it is not.
-    :ivar kind: ``lambda``, ``https`` or ``ecs``.
-    :ivar endpoint: the registered URL of the kind ``https``.
-    :ivar config: how its jobs run: ``timeout_ms``, ``max_concurrency`` and ``retry``, where
-        something says so.
-    :ivar described: everything that the backend says of it.
-    """
-
-    name: str
-    queue: str
-    job_types: tuple[str, ...]
-    is_registered: bool
-    state: str
-    reason: str = ""
-    kind: str = "lambda"
-    endpoint: str = ""
-    config: Mapping[str, JsonValue] = field(default_factory=dict)
-    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueNumbers:
-    """The jobs of a queue in numbers, and what it did in the last hour.
-
-    :ivar depth: jobs that have not ended.
-    :ivar estimated: names of the numbers that are not exact: of completed jobs there are about so
-        many, of others at least.
-    :ivar described: everything that the backend says, durations and throughput among it.
-    """
-
-    name: str
-    paused: bool
-    available: int
-    active: int
-    scheduled: int
-    retryable: int
-    completed: int
-    discarded: int
-    depth: int
-    estimated: Sequence[str] = ()
-    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueDetail:
-    """A queue, how long its jobs wait, and what it does.
-
-    :ivar state: ``active``, ``paused`` or ``draining``.
-    :ivar depth: jobs that have not ended.
-    :ivar oldest_available_at: since when the oldest ready job waits (RFC 3339); empty for none.
-    :ivar counts: jobs by state; those named in ``estimated`` are not exact, as in
-        :class:`QueueNumbers`.
-    :ivar throughput: ``enqueued``, ``processed`` and ``failed_per_minute`` in the last hour.
-    :ivar described: everything that the backend says of it, its settings among it.
-    """
-
-    name: str
-    state: str
-    depth: int
-    oldest_available_at: str = ""
-    counts: Mapping[str, JsonValue] = field(default_factory=dict)
-    throughput: Mapping[str, JsonValue] = field(default_factory=dict)
-    estimated: Sequence[str] = ()
-    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """Holds the outcome of one call of a purge.
-
-    :ivar deleted: jobs that had ended, which are gone.
-    :ivar cancelled: the others, which are cancelled now.
-    :ivar cursor: where to go on; empty when the purge is over.
-    """
-
-    deleted: int
-    cancelled: int
-    cursor: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueSettings:
-    """Holds a queue with its settings (ojs-queue-config, section 6).
-
-    :ivar state: ``active``, ``paused`` or ``draining``.
-    :ivar config: what holds: its own settings over the default policy's and the deployment's.
-    :ivar own: what was set for this very queue.
-    :ivar described: everything that the backend says of it.
-    """
-
-    name: str
-    state: str
-    config: Mapping[str, JsonValue]
-    own: Mapping[str, JsonValue]
-    described: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
 
 
 class Queues(Area):

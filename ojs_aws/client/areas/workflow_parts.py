@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
-from ojs_aws.client.insertion import AsJob
+from ojs_aws.client.insertion import AsJob, Insertion
+from ojs_aws.client.results import Stored
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
+
+S = TypeVar("S")
 
 Part: TypeAlias = "Job | WorkflowParts"
 """What a workflow is made of: jobs, and workflows in turn."""
@@ -219,3 +222,26 @@ def _no_part(part: object, expected: str) -> TypeError:
 def _members(job: Job) -> dict[str, RawJson]:
     """Return a job's attributes without its id, which the workflow gives it."""
     return {name: raw for name, raw in job.members().items() if name != "id"}
+
+
+async def start(
+    parts: WorkflowParts,
+    workflow_id: str,
+    insertion: Insertion,
+    create: Callable[[RawJson], Awaitable[S]],
+) -> S:
+    """Bring the jobs of a workflow through the middleware, create it, and return the answer.
+
+    :raises BatchRejectedError: the middleware dropped or failed a job; nothing was started.
+    """
+    prepared = insertion.prepared_all(parts.jobs())
+    answers: list[S] = []
+
+    async def store_all(jobs: Sequence[Job]) -> list[Stored]:
+        finals = {job.id: job for job in jobs}
+        body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
+        answers.append(await create(body))
+        return [Stored(job) for job in jobs]
+
+    await insertion.many(prepared, store_all, is_atomic=True)
+    return answers[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from ojs_aws.client.results import Stored
-    from ojs_aws.client.transports.requests import Answer, RouteRequest, Transport
+    from ojs_aws.client.transports.requests import Answer, RouteRequest, Transacting, Transport
     from ojs_aws.domain.envelope import Job
 
 C = TypeVar("C")
@@ -187,6 +187,17 @@ class ReplaceableTransport:
 NO_SERVER: Final = "Set OJS_URL to the URL of an OJS server, or OJS_TABLE to the table."
 
 
-def target_of(transport: Transport) -> Transport:
-    """Return what a transport leads to now."""
-    return transport.target if isinstance(transport, ReplaceableTransport) else transport
+def transacting(transport: Transport) -> Transacting:
+    """Return what a transport leads to now, which takes part in transactions.
+
+    :raises RuntimeError: it goes over HTTP.
+    """
+    from ojs_aws.client.transports.requests import Transacting
+
+    found = transport.target if isinstance(transport, ReplaceableTransport) else transport
+    if not isinstance(found, Transacting):
+        raise RuntimeError(
+            "A job takes part in a DynamoDB transaction only where the client reaches the "
+            "table itself: make it by Client.direct(). Over HTTP, use enqueue()."
+        )
+    return found

@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from ojs_aws.client import SyncClient
-from ojs_aws.client.single_jobs import id_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.middleware.results import EnqueueResult
@@ -22,7 +21,7 @@ from ojs_aws.testing.server.processes import WorkerThread
 from ojs_aws.typed_jobs.handles import Handle, SyncHandle
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.job_parts import JobEntry
+    from ojs_aws.client.areas.entries import JobEntry
 
 AnyJob: TypeAlias = Job | EnqueueResult | Handle[Any] | SyncHandle[Any] | str
 """A job, what enqueueing it returned, or its id."""
@@ -67,7 +66,7 @@ class Waits(ABC):
             message shows the job's last error.
         """
         wanted = [checked_state(state) for state in states or ("completed",)]
-        job_id = id_of(job) if isinstance(job, (Job, EnqueueResult, str)) else job.id
+        job_id = job if isinstance(job, str) else job.id
 
         def look() -> EnqueuedJob[Any] | None:
             found = self._job(job_id)

@@ -148,7 +148,8 @@ class StreamConsumer:
         self._by_tenant = MeasuredByLabel(queues, TENANT_DIMENSION, tenants)
         self._memory = Memory()
         self._then = Consequences(self.backend, self._memory, self.logger, self.tracing)
-        self._publication = Publication(self.backend, self._memory, self.logger, self.hooks)
+        bus = self.backend.stores.announce()
+        self._publication = Publication(self.backend, self._memory, self.logger, self.hooks, bus)
         self._aside = 0
 
     def handle(self, event: Mapping[str, Any], context: object) -> Failures:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.events import FAILED, HANDLED_MARK, Event
+from ojs_aws.domain.events import FAILED, HANDLED_MARK, Announce, Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.services.workflows.stream_stage import follow
 from ojs_aws.transport.events.records import Change, about
@@ -39,22 +39,19 @@ OUTAGE: Final = 3
 """Items whose events cannot be logged before the others of the batch are not even tried."""
 
 
+@dataclass(frozen=True, slots=True)
 class Publication:
-    """Publishes the events of a batch of changes."""
+    """Publishes the events of a batch of changes, and remembers in ``memory`` what is published."""
 
-    def __init__(
-        self, backend: Backend, memory: Memory, logger: Logger, hooks: Hooks | None
-    ) -> None:
-        """Remember in ``memory`` what is published."""
-        self._backend = backend
-        self._memory = memory
-        self._logger = logger
-        self._hooks = hooks
-        self._announce = backend.stores.announce()
+    backend: Backend
+    memory: Memory
+    logger: Logger
+    hooks: Hooks | None
+    bus: Announce
 
     def log(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Append missing events to the log: all at once, else each change by itself."""
-        logged = self._memory.logged
+        logged = self.memory.logged
         pending = [each for each in changes if any(e.id not in logged for e in each.events)]
         if not pending:
             return
@@ -62,7 +59,7 @@ class Publication:
             try:
                 self._append([event for change in pending for event in change.events])
             except Exception:  # a single event may be the reason
-                self._logger.warning("Could not log a batch at once", exc_info=True)
+                self.logger.warning("Could not log a batch at once", exc_info=True)
             else:
                 return
         self._log_one_by_one(pending, failed, time)
@@ -78,18 +75,18 @@ class Publication:
             try:
                 self._append(change.events)
             except Exception as problem:
-                self._logger.exception("Could not log", extra=about(change))
+                self.logger.exception("Could not log", extra=about(change))
                 failed[change.number] = trouble_of(problem)
                 held.add(change.subject)
 
     def _append(self, events: Sequence[Event]) -> None:
-        missing = [event for event in events if event.id not in self._memory.logged]
-        self._backend.events.append(missing, self._backend.clock.now())
-        self._memory.logged.update(event.id for event in missing)
+        missing = [event for event in events if event.id not in self.memory.logged]
+        self.backend.events.append(missing, self.backend.clock.now())
+        self.memory.logged.update(event.id for event in missing)
 
     def announce(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Put the events on the bus that it does not have yet."""
-        announced = self._memory.announced
+        announced = self.memory.announced
         events = [e for change in changes for e in change.events if e.id not in announced]
         if not events:
             return
@@ -109,17 +106,17 @@ class Publication:
     def _put_on_bus(self, events: Sequence[Event]) -> set[str]:
         """Put events on the bus; return the ids of those that it did not take."""
         try:
-            missing = set(self._announce(events))
+            missing = set(self.bus(events))
         except Exception:  # whatever happened, it is not known to be there
-            self._logger.exception("Could not publish to the bus")
+            self.logger.exception("Could not publish to the bus")
             missing = {event.id for event in events}
         if missing:
-            self._logger.warning("The bus refused events", extra={"count": len(missing)})
+            self.logger.warning("The bus refused events", extra={"count": len(missing)})
         return missing
 
     def call_hooks(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Call the hooks while there is time; after one fails, later events of its subject wait."""
-        if self._hooks is None:
+        if self.hooks is None:
             return
         held: set[str] = set()
         for change in changes:
@@ -129,11 +126,11 @@ class Publication:
                 continue
             try:
                 for event in change.events:
-                    if event.id not in self._memory.hooked:
-                        self._hooks(event)
-                        self._memory.hooked.update([event.id])
+                    if event.id not in self.memory.hooked:
+                        self.hooks(event)
+                        self.memory.hooked.update([event.id])
             except Exception as problem:  # a user's code may raise anything
-                self._logger.exception("A hook failed", extra=about(change))
+                self.logger.exception("A hook failed", extra=about(change))
                 failed[change.number] = Trouble(f"A hook failed: {problem!r}")
                 held.add(change.subject)
 
@@ -180,9 +177,8 @@ class Consequences:
                     gone = change.removed
                     self.backend.stores.unique().forget(gone.unique_key, gone.id)
             except OjsError as problem:
-                described = about(change)
                 self.logger.warning(
-                    "Could not remove what a job left", exc_info=True, extra=described
+                    "Could not remove what a job left", exc_info=True, extra=about(change)
                 )
                 failed[change.number] = trouble_of(problem)
 
@@ -201,19 +197,18 @@ class Consequences:
         found = [each for each in changes if each.unlisted and each.number not in listed]
         if not found:
             return
-        if not time.has():
-            for change in found:
-                failed.setdefault(change.number, None)
-            return
-        jobs = [each.unlisted for each in found if each.unlisted]
-        try:
-            self.backend.stores.store.list_completed(jobs)
-        except OjsError as problem:
-            self.logger.warning("Could not list completed jobs", exc_info=True)
-            for change in found:
-                failed.setdefault(change.number, trouble_of(problem))
-        else:
-            listed.update(each.number for each in found)
+        trouble: Trouble | None = None
+        if time.has():
+            try:
+                self.backend.stores.store.list_completed([e.unlisted for e in found if e.unlisted])
+            except OjsError as problem:
+                self.logger.warning("Could not list completed jobs", exc_info=True)
+                trouble = trouble_of(problem)
+            else:
+                listed.update(each.number for each in found)
+                return
+        for change in found:
+            failed.setdefault(change.number, trouble)
 
     def delete_messages(self, changes: Sequence[Change], time: InvocationTime) -> None:
         """Delete the messages of completed jobs, ten in a call; each record once in this process.
@@ -264,11 +259,8 @@ class Consequences:
     def release(self, changes: Sequence[Change], failed: Failed, time: InvocationTime) -> None:
         """Move sequences on; each record once in this process."""
         done = self.memory.released
-        found = [
-            (each.number, each.in_sequence)
-            for each in changes
-            if each.in_sequence is not None and each.number not in done
-        ]
+        moved = [(each.number, each.in_sequence) for each in changes if each.number not in done]
+        found = [(number, moves) for number, moves in moved if moves is not None]
         if not found:
             return
         from ojs_aws.services.sequences import advance  # few jobs are part of one
@@ -294,11 +286,8 @@ class Consequences:
         What was set aside counts when it is published. Nothing here holds back a record.
         """
         known = self.memory
-        found = [
-            each
-            for each in changes
-            if each.changed and each.number in passed and each.number not in known.given_up
-        ]
+        found = [each for each in changes if each.changed and each.number in passed]
+        found = [each for each in found if each.number not in known.given_up]
         found = [each for each in found if each.number not in known.tallied]
         if not found:
             return

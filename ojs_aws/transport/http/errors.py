@@ -27,7 +27,7 @@ from ojs_aws.transport.http.calls import Answer
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from ojs_aws.transport.http.models import ErrorAnswer, ShownError
+    from ojs_aws.transport.http.answers import ErrorAnswer, ShownError
 
 _SERVER_ERROR: Final = 500
 _TOO_LARGE: Final = 413

@@ -18,8 +18,9 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from ojs_aws._version import __version__
 from ojs_aws.domain.attributes import ID_PATTERN
+from ojs_aws.transport.http import admin_requests, requests
+from ojs_aws.transport.http.answers import ErrorAnswer
 from ojs_aws.transport.http.calls import CREATED, JSON_TYPE, NO_CONTENT, OJS_TYPE
-from ojs_aws.transport.http.models import ErrorAnswer
 from ojs_aws.transport.http.negotiation import CLOUD_EVENT_TYPE, EVENT_PREFIX
 from ojs_aws.transport.http.queries import PARAMETERS, Parameter
 from ojs_aws.transport.http.route import scopes_of
@@ -97,7 +98,7 @@ def _schemas() -> Schema:
 
 def body_schemas() -> Schema:
     """Return the schemas of the models that the routes name."""
-    models = {**_declared("models"), **_declared("requests")}
+    models = {**_declared(), **vars(requests), **vars(admin_requests)}
     names = sorted({_EVENT} | {route.request for route in ROUTES if route.request})
     chosen: list[tuple[type[BaseModel], Any]] = [(models[name], "validation") for name in names]
     generated: Schema = models_json_schema(chosen, ref_template=_REF + "{model}")[1]["$defs"]
@@ -129,17 +130,18 @@ def answer_type(route: Route) -> Any:
     """Return the type of the answer that the handler of an operation declares."""
     handler = handler_of(route)
     module = sys.modules[handler.__module__]
-    own = importlib.import_module(f"{module.__package__}.models")
-    names = {**vars(module), **_declared("models"), "models": own}
+    declared = _declared()
+    own = sys.modules.get(f"{module.__package__}.models")
+    names = {**declared, **vars(module), "models": own}
     return get_args(get_type_hints(handler, names)["return"])[0]
 
 
 @functools.cache
-def _declared(module: str) -> Mapping[str, Any]:
-    """Return what the features' modules of this name declare."""
+def _declared() -> Mapping[str, Any]:
+    """Return what the ``models`` of the features that have them declare."""
     found: dict[str, Any] = {}
     for feature in dict.fromkeys(route.module.partition(".")[0] for route in ROUTES):
-        name = f"{__package__}.{feature}.{module}"
+        name = f"{__package__}.{feature}.models"
         if importlib.util.find_spec(name):
             found |= vars(importlib.import_module(name))
     return found

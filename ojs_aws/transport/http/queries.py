@@ -15,7 +15,7 @@ from ojs_aws.domain.jobs.lists import ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant, parse_duration, parse_timestamp
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.models import Further, Pagination
+    from ojs_aws.transport.http.answers import Further, Pagination
 
 
 DEFAULT_LIMIT: Final = 50

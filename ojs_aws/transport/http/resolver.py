@@ -171,7 +171,7 @@ def _measuring(server: Server) -> list[Middleware]:
     """Return the metrics of requests, if the deployment pays for them."""
     if not server.backend.settings.metrics_by_operation:
         return []
-    from ojs_aws.transport.http.request_metrics import measuring_requests
+    from ojs_aws.transport.http.optional_middleware import measuring_requests
 
     return [measuring_requests(server)]
 
@@ -233,7 +233,7 @@ def _client_limit(server: Server, route: Route) -> list[Middleware]:
     """
     if server.backend.client_limits is None or route.group in {Group.SYSTEM, Group.API_KEYS}:
         return []
-    from ojs_aws.transport.http.client_limits import limiting_clients  # few need it
+    from ojs_aws.transport.http.optional_middleware import limiting_clients  # few need it
 
     return [limiting_clients(server.backend.client_limits)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ojs_aws.domain.attributes import field_error, invalid
 from ojs_aws.domain.envelope import Job
@@ -24,6 +24,8 @@ from ojs_aws.transport.http.authorization import bind_jobs, check_named
 from ojs_aws.transport.http.bulk.serializers import (
     MARK,
     REFUSED,
+    BulkChangeAnswer,
+    BulkEnqueueAnswer,
     changed_answer,
     enqueued_answer,
     refused_answer,
@@ -33,9 +35,6 @@ from ojs_aws.transport.http.jobs.envelope import items_of, read_job
 from ojs_aws.transport.http.members import Values, check_known, instant_in, states_in, text_in
 from ojs_aws.transport.http.negotiation import EVENT_BATCH_TYPE
 from ojs_aws.transport.http.queries import instant_or_age, read_mark
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.bulk.models import BulkChangeAnswer, BulkEnqueueAnswer
 
 _FILTER: Final = frozenset(
     {"queue", "type", "state", "enqueued_before", "enqueued_after", "priority", "meta"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, NotRequired, cast
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import (
@@ -16,16 +18,14 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
     RateLimitedError,
 )
+from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import encode
 from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, BulkStatus
 from ojs_aws.services.bulk.enqueue import BulkItem, StoredAnswer
+from ojs_aws.transport.http.answers import JobId
 from ojs_aws.transport.http.calls import CREATED, OK, json_of
 from ojs_aws.transport.http.errors import redacted
 from ojs_aws.transport.http.queries import further, write_mark
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.bulk import models
-
 
 MULTI_STATUS: Final = 207
 REFUSED: Final = BulkRefusedError.status
@@ -48,10 +48,74 @@ _REASONS: Final[tuple[tuple[type[OjsError], str], ...]] = (
 _CODES: Final = {BulkStatus.NOT_FOUND: "not_found", BulkStatus.FAILED: "backend_error"}
 
 
+class EnqueuedJob(TypedDict):
+    """Names a job that was enqueued."""
+
+    id: JobId
+    type: str
+    queue: str
+    state: JobState
+
+
+class ItemError(TypedDict):
+    """Says why a job was not enqueued or changed."""
+
+    code: str
+    message: str
+    retryable: NotRequired[bool]
+    reason: NotRequired[str]
+
+
+class EnqueuedItem(TypedDict):
+    """Says what became of one job of a bulk enqueue: it has a job or an error."""
+
+    index: int
+    status: str
+    job: NotRequired[EnqueuedJob]
+    error: NotRequired[ItemError]
+
+
+class BulkEnqueueAnswer(TypedDict):
+    """Says what became of each job of a bulk enqueue."""
+
+    total: int
+    succeeded: int
+    failed: int
+    items: list[EnqueuedItem]
+
+
+class ChangedItem(TypedDict):
+    """Says what became of one job of a bulk change."""
+
+    index: int
+    job_id: str
+    status: str
+    reason: NotRequired[str]
+    error: NotRequired[ItemError]
+
+
+class BulkChanged(TypedDict, total=False):
+    """Says how many jobs were changed, by operation, and where to go on."""
+
+    cancelled: int
+    retried: int
+    deleted: int
+    next_cursor: str
+
+
+class BulkChangeAnswer(BulkChanged):
+    """Says what became of each job of a bulk change."""
+
+    total_matched: int
+    skipped: int
+    items: list[ChangedItem]
+    has_more: bool
+
+
 def enqueued_answer(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
     """Return what became of each job of a bulk enqueue."""
     failed = sum(item.problem is not None for item in items)
-    body: models.BulkEnqueueAnswer = {
+    body: BulkEnqueueAnswer = {
         "total": len(items),
         "succeeded": len(items) - failed,
         "failed": failed,
@@ -62,10 +126,10 @@ def enqueued_answer(items: Sequence[BulkItem], caller: Caller) -> StoredAnswer:
     return StoredAnswer(status, json_of(body), is_final)
 
 
-def _item(index: int, item: BulkItem, caller: Caller) -> models.EnqueuedItem:
+def _item(index: int, item: BulkItem, caller: Caller) -> EnqueuedItem:
     if item.problem is not None:
         reason = next((name for kind, name in _REASONS if isinstance(item.problem, kind)), "")
-        error = cast("models.ItemError", redacted(item.problem, caller).as_dict())
+        error = cast("ItemError", redacted(item.problem, caller).as_dict())
         if reason:
             error["reason"] = reason
         return {"index": index, "status": "failed", "error": error}
@@ -74,7 +138,7 @@ def _item(index: int, item: BulkItem, caller: Caller) -> models.EnqueuedItem:
     assert pushed.record is not None  # noqa: S101 - what was dropped is a problem
     is_created = pushed.is_new and not pushed.is_duplicate
     job = pushed.record
-    summary: models.EnqueuedJob = {
+    summary: EnqueuedJob = {
         "id": job.id,
         "type": job.type,
         "queue": job.queue,
@@ -87,9 +151,9 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
     """Return what became of each job of a bulk change."""
     word, changed = _DONE[action], done.done
     left = len(done.outcomes) - changed
-    body: models.BulkChangeAnswer = {
+    body: BulkChangeAnswer = {
         "total_matched": len(done.outcomes),
-        **cast("models.BulkChanged", {word: changed}),
+        **cast("BulkChanged", {word: changed}),
         "skipped": left,
         "items": [_outcome(at, each, word) for at, each in enumerate(done.outcomes)],
         **further(write_mark(MARK, done.cursor)),
@@ -101,7 +165,7 @@ def changed_answer(action: BulkAction, done: BulkReport, *, is_atomic: bool) -> 
     return StoredAnswer(status, json_of(body), is_final)
 
 
-def _outcome(index: int, each: BulkOutcome, word: str) -> models.ChangedItem:
+def _outcome(index: int, each: BulkOutcome, word: str) -> ChangedItem:
     if each.status is BulkStatus.DONE:
         return {"index": index, "job_id": each.job_id, "status": word}
     return {

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NotRequired, Required, TypeVar, cast
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.cron.entry import CronEntry, Outcome
 from ojs_aws.domain.errors import JsonValue
@@ -20,6 +22,7 @@ from ojs_aws.services.bulk.engine import BulkAction, BulkReport
 from ojs_aws.services.bulk.purge import Purge, PurgeReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.workers.service import directive_of
+from ojs_aws.transport.http.answers import JobId, Timestamp
 from ojs_aws.transport.http.authorization import found_cron
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs.bulk_handlers import publish_change
@@ -29,7 +32,6 @@ from ojs_aws.transport.http.queues.serializers import purge_answer
 from ojs_aws.transport.http.workers.handlers import direct_chosen
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.clients import models
     from ojs_aws.transport.http.queues.models import PurgeAnswer
     from ojs_aws.transport.http.workers.models import DirectedAnswer
 
@@ -44,14 +46,69 @@ Members = dict[str, JsonValue]
 Report = TypeVar("Report", PurgeReport, BulkReport)
 
 
+class FailedAttempt(TypedDict):
+    """Describes a failed attempt of a job."""
+
+    attempt: int
+    state: str
+    error: str
+    failed_at: Timestamp
+    started_at: NotRequired[Timestamp]
+    next_retry_at: NotRequired[Timestamp]
+
+
+class ShownRetryPolicy(TypedDict):
+    """Shows the retry policy of a job."""
+
+    max_attempts: int
+    initial_interval: str
+    backoff_strategy: str
+
+
+class RetriesAnswer(TypedDict):
+    """Shows the failed attempts of a job."""
+
+    job_id: JobId
+    state: JobState
+    retries: list[FailedAttempt]
+    policy: ShownRetryPolicy
+
+
+class DeadLettersPurgedAnswer(TypedDict):
+    """Says how many dead letters were removed."""
+
+    deleted: int
+    failed: int
+    has_more: bool
+
+
+class CronRun(TypedDict, total=False):
+    """Shows one run of a cron job; its job may be deleted since."""
+
+    scheduled_at: str
+    state: Required[str]
+    job_id: str
+    reason: str
+    started_at: Timestamp
+    completed_at: Timestamp
+
+
+class CronRunsAnswer(TypedDict):
+    """Shows the latest runs of a cron job, the newest first."""
+
+    name: str
+    executions: list[CronRun]
+    count: int
+
+
 # ---------------------------------------------------------------------------------------- jobs
-def list_retries(call: Call) -> Answer[models.RetriesAnswer]:
+def list_retries(call: Call) -> Answer[RetriesAnswer]:
     """Return the failed attempts of a job, and its retry policy."""
     job = call.backend.jobs.info(call.job_id)
     last = job.failures[-1].attempt if job.failures else None
-    retries: list[models.FailedAttempt] = []
+    retries: list[FailedAttempt] = []
     for failure in job.failures:
-        entry: models.FailedAttempt = {
+        entry: FailedAttempt = {
             "attempt": failure.attempt,
             "state": _state_after(job, is_last=failure.attempt == last),
             "error": f"{failure.type}: {failure.message}" if failure.type else failure.message,
@@ -63,7 +120,7 @@ def list_retries(call: Call) -> Answer[models.RetriesAnswer]:
             if job.next_attempt_at is not None:
                 entry["next_retry_at"] = format_instant(job.next_attempt_at)
         retries.append(entry)
-    policy: models.ShownRetryPolicy = {
+    policy: ShownRetryPolicy = {
         "max_attempts": job.retry.max_attempts,
         "initial_interval": format_duration(job.retry.initial_interval_ms),
         "backoff_strategy": job.retry.strategy,
@@ -99,7 +156,7 @@ def _pages(purge: Callable[[str], Report]) -> list[Report]:
     return reports
 
 
-def purge_old_dead_letters(call: Call) -> Answer[models.DeadLettersPurgedAnswer]:
+def purge_old_dead_letters(call: Call) -> Answer[DeadLettersPurgedAnswer]:
     """Remove up to a thousand dead letters for good: all, or only older ones."""
     age = text_of(call.request.query, "older_than")
     now = call.backend.clock.now()
@@ -122,7 +179,7 @@ def direct_workers(call: Call) -> Answer[DirectedAnswer]:
 
 
 # ---------------------------------------------------------------------------------------- cron
-def list_cron_runs(call: Call) -> Answer[models.CronRunsAnswer]:
+def list_cron_runs(call: Call) -> Answer[CronRunsAnswer]:
     """Return a cron job's occurrences of the last week, from its events."""
     entry = found_cron(call)
     occurrences = _occurrences(call, entry)[: number_of(call.request.query, "limit")]
@@ -172,7 +229,7 @@ def _place(data: Mapping[str, JsonValue]) -> tuple[str, str]:
     return str(data.get("scheduled_at", "")), str(data.get("job_id", ""))
 
 
-def _run(data: Members, jobs: Mapping[str, JobRecord]) -> models.CronRun:
+def _run(data: Members, jobs: Mapping[str, JobRecord]) -> CronRun:
     due, job_id = cast("str", data.get("scheduled_at")), str(data.get("job_id") or "")
     if not job_id:
         reason = cast("str", data.get("reason"))
@@ -180,7 +237,7 @@ def _run(data: Members, jobs: Mapping[str, JobRecord]) -> models.CronRun:
     job = jobs.get(job_id)
     if job is None:  # deleted since: its retention is over
         return {"scheduled_at": due, "job_id": job_id, "state": "deleted"}
-    run: models.CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
+    run: CronRun = {"scheduled_at": due, "job_id": job_id, "state": job.state}
     ended = job.completed_at or job.discarded_at or job.cancelled_at
     if job.started_at is not None:
         run["started_at"] = format_instant(job.started_at)

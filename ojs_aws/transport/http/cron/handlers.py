@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 from urllib.parse import quote
 
 from ojs_aws.domain.attributes import invalid
@@ -28,10 +28,6 @@ from ojs_aws.transport.http.cron import serializers as shapes
 from ojs_aws.transport.http.jobs.envelope import read_job
 from ojs_aws.transport.http.queries import boolean_of, read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.cron import models
-
 
 _OWN: Final = ("cron", "expression", "timezone", "overlap_policy", "enabled", "description")
 _JOB: Final = ("type", "args", "meta", "options")
@@ -117,20 +113,20 @@ NEXT_RUNS: Final = 5
 _MARK: Final = "c:"
 
 
-def register_cron(call: Call) -> Answer[models.CronRegisteredAnswer]:
+def register_cron(call: Call) -> Answer[shapes.CronRegisteredAnswer]:
     """Register a cron job (201), or change the one with this name (200)."""
     wanted = shapes.read_registration(call.members(), call.backend.settings.max_depth)
     bind_jobs(call, [("", wanted.job)])
     check_replaced(call, wanted.name)
     entry, _ = call.backend.cron.service.register(wanted, call.actor)
-    answer = cast("models.CronRegisteredAnswer", shapes.entry_answer(entry))
+    answer = cast("shapes.CronRegisteredAnswer", shapes.entry_answer(entry))
     if warning := rare_days(entry.definition.expression):
         answer["warnings"] = [warning]
     location = f"{BASE}/cron/{quote(entry.name)}"
     return Answer(answer, CREATED, {"Location": location})
 
 
-def list_crons(call: Call) -> Answer[models.CronsAnswer]:
+def list_crons(call: Call) -> Answer[shapes.CronsAnswer]:
     """Return the cron jobs by name."""
     query = call.request.query
     wanted = requested_page(query)
@@ -139,7 +135,7 @@ def list_crons(call: Call) -> Answer[models.CronsAnswer]:
     entries = [each for each in there if may_see_cron(view, each.definition)]
     after = read_mark(_MARK, wanted.cursor)
     rest = [entry for entry in entries if entry.name > after][wanted.offset :]
-    items: list[JsonOf[models.Cron]] = []
+    items: list[JsonOf[shapes.Cron]] = []
     size = 0
     for entry in rest[: wanted.limit]:
         item = json_of(shapes.render_entry(entry))
@@ -155,13 +151,13 @@ def list_crons(call: Call) -> Answer[models.CronsAnswer]:
     )
 
 
-def get_cron(call: Call) -> Answer[models.CronAnswer]:
+def get_cron(call: Call) -> Answer[shapes.CronAnswer]:
     """Return one cron job, and when it runs next."""
     entry = found_cron(call)
     return Answer(shapes.entry_answer(entry, coming_runs(entry, NEXT_RUNS)))
 
 
-def change_cron(call: Call) -> Answer[models.CronAnswer]:
+def change_cron(call: Call) -> Answer[shapes.CronAnswer]:
     """Enable or disable a cron job, or change the members that are named."""
     members = call.members()
     check_cron(call)
@@ -181,17 +177,17 @@ def change_cron(call: Call) -> Answer[models.CronAnswer]:
     )
 
 
-def pause_cron(call: Call) -> Answer[models.CronAnswer]:
+def pause_cron(call: Call) -> Answer[shapes.CronAnswer]:
     """Disable a cron job."""
     return _enabled(call, is_enabled=False)
 
 
-def resume_cron(call: Call) -> Answer[models.CronAnswer]:
+def resume_cron(call: Call) -> Answer[shapes.CronAnswer]:
     """Enable a cron job."""
     return _enabled(call, is_enabled=True)
 
 
-def _enabled(call: Call, *, is_enabled: bool) -> Answer[models.CronAnswer]:
+def _enabled(call: Call, *, is_enabled: bool) -> Answer[shapes.CronAnswer]:
     check_cron(call)
     return Answer(
         shapes.entry_answer(
@@ -202,14 +198,14 @@ def _enabled(call: Call, *, is_enabled: bool) -> Answer[models.CronAnswer]:
     )
 
 
-def delete_cron(call: Call) -> Answer[models.CronDeletedAnswer]:
+def delete_cron(call: Call) -> Answer[shapes.CronDeletedAnswer]:
     """Remove a cron job."""
     check_cron(call)
     entry = call.backend.cron.service.delete(call.named("name"))
     return Answer({**shapes.entry_answer(entry), "deleted": True})
 
 
-def trigger_cron(call: Call) -> Answer[models.CronTriggerAnswer]:
+def trigger_cron(call: Call) -> Answer[shapes.CronTriggerAnswer]:
     """Run a cron job now: 201 with the job's id, or 200 with the reason why not."""
     check_cron(call)
     entry, occurrence = call.backend.cron.service.trigger(call.named("name"), call.actor)

@@ -7,22 +7,31 @@ holds them; its expression is ``cron`` or ``expression``. Answers have every for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.attributes import field_error
-from ojs_aws.domain.cron.entry import CronDefinition, CronEntry, Occurrence, Outcome, OverlapPolicy
+from ojs_aws.domain.cron.entry import (
+    CronDefinition,
+    CronEntry,
+    Occurrence,
+    Outcome,
+    OverlapPolicy,
+)
+from ojs_aws.domain.cron.entry import Outcome as CronOutcome
 from ojs_aws.domain.cron.occurrences import DEFAULT_TIMEZONE
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import Member, RawJson, assemble, parse_object, stored_texts
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.cron.service import Registration
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.calls import JsonOf, array_of, beside_texts, json_of
 from ojs_aws.transport.http.jobs.envelope import ENVELOPE_OPTIONS, read_job
 from ojs_aws.transport.http.members import malformed
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.cron import models
-    from ojs_aws.transport.http.models import Pagination
+    from ojs_aws.transport.http.answers import Pagination
 
 
 _JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
@@ -30,6 +39,100 @@ _JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
 
 _SHOWN: Final = ("type", "args", "meta", "options")
 _POLICIES: Final[Mapping[str, str]] = {"cancel": OverlapPolicy.CANCEL_PREVIOUS}
+
+
+class CronOccurrence(TypedDict):
+    """Says how an occurrence ended."""
+
+    outcome: CronOutcome
+    scheduled_at: Timestamp
+    at: Timestamp
+    job_id: NotRequired[str]
+    reason: NotRequired[str]
+    active_job_id: NotRequired[str]
+
+
+class CronTemplate(TypedDict):
+    """Shows the job that a cron job pushes, as it was registered."""
+
+    type: JsonOf[str]
+    args: JsonOf[list[Any]]
+    options: JsonOf[JsonObject]
+    meta: NotRequired[JsonOf[JsonObject]]
+
+
+class CronNotes(TypedDict, total=False):
+    """Holds what people wrote about a cron job, and the next runs where one is asked for."""
+
+    description: str
+    next_runs: list[Timestamp]
+
+
+class CronMembers(CronTemplate, CronNotes):
+    """Holds what an answer shows of a cron job, but for ``cron``."""
+
+    id: str
+    name: str
+    schedule: str
+    expression: str
+    timezone: str
+    job_template: JsonOf[CronTemplate]
+    queue: str
+    overlap_policy: OverlapPolicy
+    enabled: bool
+    status: Literal["active", "paused"]
+    last_run_at: Timestamp | None
+    next_run_at: Timestamp | None
+    run_count: int
+    last_occurrence: CronOccurrence | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class Cron(CronMembers):
+    """Shows a cron job; ``cron`` is its expression."""
+
+    cron: str
+
+
+class CronAnswer(CronMembers):
+    """Shows one cron job in each wrapper, and flat; ``cron`` is then a wrapper."""
+
+    cron: JsonOf[Cron]
+    cron_job: JsonOf[Cron]
+
+
+class CronRegisteredAnswer(CronAnswer):
+    """Shows a registered cron job, and warns of an expression that seldom matches."""
+
+    warnings: NotRequired[list[str]]
+
+
+class CronDeletedAnswer(CronAnswer):
+    """Shows a cron job that was removed."""
+
+    deleted: bool
+
+
+class CronTriggerAnswer(CronAnswer):
+    """Says whether a cron job ran, or why not."""
+
+    triggered: bool
+    job_id: str | None
+    reason: str | None
+    active_job_id: str | None
+
+
+class CronsAnswer(TypedDict):
+    """Shows a page of cron jobs under each name that clients look for."""
+
+    crons: JsonOf[list[Cron]]
+    cron_jobs: JsonOf[list[Cron]]
+    entries: JsonOf[list[Cron]]
+    items: JsonOf[list[Cron]]
+    count: int
+    pagination: Pagination
+    total: int
 
 
 def read_registration(members: Mapping[str, Member], max_depth: int) -> Registration:
@@ -80,14 +183,14 @@ def read_enabled(value: JsonValue) -> bool:
     raise field_error("enabled", message, hint, expected='{"enabled": true} or {"enabled": false}')
 
 
-def render_entry(entry: CronEntry, next_runs: Sequence[Instant] | None = None) -> models.Cron:
+def render_entry(entry: CronEntry, next_runs: Sequence[Instant] | None = None) -> Cron:
     """Return a cron job with every field that a document or a client reads.
 
     :param next_runs: the runs to come, if they are to be shown.
     """
     defined = entry.definition
     job = _template(defined)
-    described: models.CronNotes = {}
+    described: CronNotes = {}
     if defined.description is not None:
         described["description"] = defined.description
     if next_runs is not None:
@@ -115,9 +218,9 @@ def render_entry(entry: CronEntry, next_runs: Sequence[Instant] | None = None) -
     }
 
 
-def _template(defined: CronDefinition) -> models.CronTemplate:
+def _template(defined: CronDefinition) -> CronTemplate:
     """Return the job as it was registered: its members are the client's own text."""
-    template: models.CronTemplate = {
+    template: CronTemplate = {
         "type": json_of(defined.type),
         "args": JsonOf("[]"),
         "options": JsonOf("{}"),
@@ -129,11 +232,11 @@ def _instant(instant: Instant | None) -> str | None:
     return None if instant is None else format_instant(instant)
 
 
-def _occurrence(occurrence: Occurrence | None) -> models.CronOccurrence | None:
+def _occurrence(occurrence: Occurrence | None) -> CronOccurrence | None:
     """Return how an occurrence ended; null if there was none."""
     if occurrence is None:
         return None
-    members: models.CronOccurrence = {
+    members: CronOccurrence = {
         "outcome": occurrence.outcome,
         "scheduled_at": format_instant(occurrence.scheduled_at),
         "at": format_instant(occurrence.claimed_at),
@@ -147,14 +250,14 @@ def _occurrence(occurrence: Occurrence | None) -> models.CronOccurrence | None:
     return members
 
 
-def entry_answer(entry: CronEntry, next_runs: Sequence[Instant] | None = None) -> models.CronAnswer:
+def entry_answer(entry: CronEntry, next_runs: Sequence[Instant] | None = None) -> CronAnswer:
     """Return one cron job in each wrapper, and flat; ``cron`` is then the wrapper."""
     rendered = render_entry(entry, next_runs)
     wrapped = json_of(rendered)
     return {**rendered, "cron": wrapped, "cron_job": wrapped}
 
 
-def list_answer(items: Sequence[JsonOf[models.Cron]], pagination: Pagination) -> models.CronsAnswer:
+def list_answer(items: Sequence[JsonOf[Cron]], pagination: Pagination) -> CronsAnswer:
     """Return a page of cron jobs under each name that clients look for."""
     entries = array_of(items)
     return {
@@ -168,7 +271,7 @@ def list_answer(items: Sequence[JsonOf[models.Cron]], pagination: Pagination) ->
     }
 
 
-def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> models.CronTriggerAnswer:
+def trigger_answer(entry: CronEntry, occurrence: Occurrence) -> CronTriggerAnswer:
     """Return the result of a trigger by hand."""
     is_triggered = occurrence.outcome is Outcome.TRIGGERED
     return {

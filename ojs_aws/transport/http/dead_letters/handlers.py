@@ -6,7 +6,9 @@ The paths below ``/admin`` answer in the admin API's form: ``items``, and 204 fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, NotRequired, Required, cast
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
@@ -16,9 +18,11 @@ from ojs_aws.domain.timestamps import format_duration, format_instant
 from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
+from ojs_aws.transport.http.answers import JobId, Pagination, Timestamp
 from ojs_aws.transport.http.authorization import check_named, check_override
 from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call, JsonOf
 from ojs_aws.transport.http.jobs.bulk_handlers import publish_change
+from ojs_aws.transport.http.jobs.models import Job
 from ojs_aws.transport.http.jobs.serializers import changed_job, job_answer
 from ojs_aws.transport.http.members import (
     Values,
@@ -33,7 +37,6 @@ from ojs_aws.transport.http.members import (
 from ojs_aws.transport.http.queries import further, members_of, requested_page, text_of
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.dead_letters import models
     from ojs_aws.transport.http.jobs.models import Job, JobAnswer
 
 
@@ -41,7 +44,72 @@ _TEXTS: Final = ("queue", "type", "error_type")
 _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}
 
 
-def list_dead_letters(call: Call) -> Answer[models.DeadLettersAnswer]:
+class DeadLettersAnswer(TypedDict, total=False):
+    """Shows a page of dead letters; the admin API names them ``items``."""
+
+    jobs: JsonOf[list[Job]]
+    items: JsonOf[list[Job]]
+    pagination: Required[Pagination]
+    total: Required[int]
+
+
+class DeadLetterRetention(TypedDict):
+    """Says how long dead letters are kept, and how many."""
+
+    max_age: str
+    max_count: int
+
+
+class DeadLetterStatsAnswer(TypedDict):
+    """Counts the dead letters by queue, type and error."""
+
+    total: int
+    total_is_exact: bool
+    by_queue: dict[str, int]
+    by_error_type: dict[str, int]
+    by_type: dict[str, int]
+    sampled: int
+    oldest_at: Timestamp | None
+    newest_at: Timestamp | None
+    retention: DeadLetterRetention
+
+
+class DeletedJobAnswer(TypedDict):
+    """Says that a dead letter was removed."""
+
+    deleted: bool
+    job_id: JobId
+    id: JobId
+
+
+class BulkResult(TypedDict):
+    """Says what became of one dead letter."""
+
+    id: JobId
+    status: str
+    reason: NotRequired[str]
+
+
+class BulkDone(TypedDict, total=False):
+    """Says how many dead letters were retried, or deleted, and where to go on."""
+
+    retried: int
+    deleted: int
+    next_cursor: str
+    dry_run: bool
+    matched: int
+    as_of: Timestamp
+
+
+class BulkAnswer(BulkDone):
+    """Says which dead letters were changed, or ``matched`` where it is a dry run."""
+
+    failed: int
+    results: list[BulkResult]
+    has_more: bool
+
+
+def list_dead_letters(call: Call) -> Answer[DeadLettersAnswer]:
     """Return the discarded jobs that a policy keeps, newest first within a queue."""
     query = call.request.query
     wanted = requested_page(query)
@@ -66,11 +134,11 @@ def get_dead_letter(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(render_job(call.backend.dead_letters.service.get(call.job_id))))
 
 
-def dead_letter_stats(call: Call) -> Answer[models.DeadLetterStatsAnswer]:
+def dead_letter_stats(call: Call) -> Answer[DeadLetterStatsAnswer]:
     """Return how many dead letters there are, and of what kind."""
     settings = call.backend.settings
     stats = call.backend.dead_letters.service.stats(call.request.caller.view)
-    body: models.DeadLetterStatsAnswer = {
+    body: DeadLetterStatsAnswer = {
         "total": stats.total,
         "total_is_exact": stats.is_exact,
         "by_queue": {**stats.by_queue},
@@ -98,7 +166,7 @@ def retry_dead_letter(call: Call) -> Answer[JobAnswer]:
     return Answer(job_answer(job, more))
 
 
-def delete_dead_letter(call: Call) -> Answer[models.DeletedJobAnswer]:
+def delete_dead_letter(call: Call) -> Answer[DeletedJobAnswer]:
     """Remove a discarded job for good."""
     call.backend.dead_letters.service.delete(call.job_id)
     if _is_admin(call):
@@ -106,12 +174,12 @@ def delete_dead_letter(call: Call) -> Answer[models.DeletedJobAnswer]:
     return Answer({"deleted": True, "job_id": call.job_id, "id": call.job_id})
 
 
-def retry_dead_letters(call: Call) -> Answer[models.BulkAnswer]:
+def retry_dead_letters(call: Call) -> Answer[BulkAnswer]:
     """Enqueue many dead letters again: those of a filter, or those named."""
     return Answer(_change(call, BulkAction.RETRY, _values(call), "retried"))
 
 
-def delete_dead_letters(call: Call) -> Answer[models.BulkAnswer]:
+def delete_dead_letters(call: Call) -> Answer[BulkAnswer]:
     """Remove many dead letters; body or query say which."""
     values = members_of(call.request.query) | _values(call)
     return Answer(_change(call, BulkAction.DELETE, values, "deleted"))
@@ -119,7 +187,7 @@ def delete_dead_letters(call: Call) -> Answer[models.BulkAnswer]:
 
 def _change(
     call: Call, action: BulkAction, values: Values, done: Literal["retried", "deleted"]
-) -> models.BulkAnswer:
+) -> BulkAnswer:
     """Change dead letters, or say by a dry run which would be changed.
 
     What a dry run counted, the change with its ``as_of`` meets, and nothing that came later.
@@ -178,24 +246,24 @@ def _filter(call: Call, given: Mapping[str, JsonValue]) -> DeadLetterFilter:
     )
 
 
-def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> models.BulkAnswer:
+def _described(report: BulkReport, done: Literal["retried", "deleted"]) -> BulkAnswer:
     """Return the number of changed jobs, and the result of each."""
-    results: list[models.BulkResult] = []
+    results: list[BulkResult] = []
     for outcome in report.outcomes:
         status = done if outcome.status == "done" else str(outcome.status)
-        result: models.BulkResult = {"id": outcome.job_id, "status": status}
+        result: BulkResult = {"id": outcome.job_id, "status": status}
         if outcome.reason:
             result["reason"] = outcome.reason
         results.append(result)
     return {
-        **cast("models.BulkDone", {done: report.done}),
+        **cast("BulkDone", {done: report.done}),
         "failed": len(results) - report.done,
         "results": results,
         **further(report.cursor),
     }
 
 
-def _previewed(report: BulkReport, done: Literal["retried", "deleted"]) -> models.BulkAnswer:
+def _previewed(report: BulkReport, done: Literal["retried", "deleted"]) -> BulkAnswer:
     """Return what a dry run found: ``matched`` for each job that would be changed."""
     body = _described(report, done)
     for result in body["results"]:

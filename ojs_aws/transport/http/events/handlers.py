@@ -4,24 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NotRequired, Required
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.attributes import check_job_id, check_queue, check_type, field_error
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.events import REQUIRED_DATA, Event, EventPage, EventQuery, render_event
+from ojs_aws.domain.events import REQUIRED_DATA, EventPage, EventQuery, render_event
+from ojs_aws.domain.events import Event as LoggedEvent
 from ojs_aws.domain.jobs.lists import shown_total
 from ojs_aws.domain.json_text import assemble, assemble_array, encode, stored_texts
 from ojs_aws.domain.timestamps import format_instant, parse_timestamp
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.calls import Answer, Call, JsonOf, array_of
 from ojs_aws.transport.http.queries import names_of, number_of, requested_page, text_of
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.events.log import EventLog
-    from ojs_aws.transport.http.events.models import Event as ShownEvent
-    from ojs_aws.transport.http.events.models import EventsAnswer
 
 _EVENT_ID_PREFIX: Final = "evt_"
+
+
+class Event(TypedDict, total=False):
+    """Shows a lifecycle event (ojs-events, section 2)."""
+
+    specversion: Required[str]
+    id: Required[str]
+    type: Required[str]
+    source: Required[str]
+    time: Required[Timestamp]
+    subject: str
+    data: Required[JsonObject]
+    timestamp: Timestamp
+
+
+class EventsAnswer(TypedDict):
+    """Shows a page of the event log; numbered pages have ``items`` too.
+
+    A page of the newest events says whether there may be earlier ones.
+    """
+
+    items: NotRequired[JsonOf[list[Event]]]
+    events: JsonOf[list[Event]]
+    pagination: Pagination
+    cursor: str
+    has_more: bool
+    has_earlier: NotRequired[bool]
 
 
 def event_query(query: Mapping[str, str]) -> EventQuery:
@@ -91,7 +120,7 @@ def read_events(log: EventLog, parameters: Mapping[str, str], caller: Caller) ->
         raise
 
 
-def seen_by(caller: Caller) -> Callable[[Event], bool] | None:
+def seen_by(caller: Caller) -> Callable[[LoggedEvent], bool] | None:
     """Return which events a caller with bounds may see: those of its queues and job types.
 
     Events that belong to no queue, such as those of workers, are left out; for a caller that is
@@ -100,7 +129,7 @@ def seen_by(caller: Caller) -> Callable[[Event], bool] | None:
     if not caller.is_bound:
         return None
 
-    def sees(event: Event) -> bool:
+    def sees(event: LoggedEvent) -> bool:
         if not event.queue or (caller.types and not event.job_type):
             return False
         return caller.may_touch(event.queue, event.job_type or None)
@@ -189,7 +218,7 @@ def _numbered_page(call: Call) -> Answer[EventsAnswer]:
     return Answer(body)
 
 
-def _dated(event: Event) -> JsonOf[ShownEvent]:
+def _dated(event: LoggedEvent) -> JsonOf[Event]:
     """Return an event with its time also under the name that the admin UI reads."""
     members = stored_texts(render_event(event))
     return JsonOf(assemble({**members, "timestamp": encode(format_instant(event.time))}))

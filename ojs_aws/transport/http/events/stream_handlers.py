@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.attributes import check_job_id, check_queue, field_error
 from ojs_aws.domain.errors import InvalidRequestError
@@ -34,9 +36,6 @@ from ojs_aws.transport.http.events.frames import (
 from ojs_aws.transport.http.events.handlers import checked_type, own_query
 from ojs_aws.transport.http.queries import MAX_EVENT_LIMIT, names_of, text_of
 
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.events import models
-
 RETRY_MS: Final = 3_000
 """When clients come back, as the specification recommends."""
 
@@ -58,6 +57,14 @@ _ID: Final = re.compile(r"(?P<place>\d{15}-\d{6})\.(?P<time>\d{1,15})(?P<over>\.
 _EVENT_ID: Final = re.compile(r"evt_([0-9a-f]{8})-([0-9a-f]{4})-.{1,40}", re.ASCII)
 
 
+class StreamedEvent(TypedDict, total=False):
+    """Describes one server-sent event of a stream; ``data`` is the text of a JSON object."""
+
+    id: str
+    event: str
+    data: str
+
+
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """Says what a client wants to follow, and from where.
@@ -75,7 +82,7 @@ class Subscription:
     job_id: str = ""
 
 
-def stream_events(call: Call) -> Answer[models.StreamedEvent]:
+def stream_events(call: Call) -> Answer[StreamedEvent]:
     """Return events of a channel as server-sent events, as the official SDKs ask for them."""
     channel = text_of(call.request.query, "channel") or "all"
     kind, _, name = channel.partition(":")
@@ -91,22 +98,22 @@ def stream_events(call: Call) -> Answer[models.StreamedEvent]:
     return _answer(call, _subscription(call, channel, EventQuery()))
 
 
-def stream_job_events(call: Call) -> Answer[models.StreamedEvent]:
+def stream_job_events(call: Call) -> Answer[StreamedEvent]:
     """Return what happens to a job as server-sent events (section 2.1)."""
     return _follow_job(call, call.job_id)
 
 
-def stream_queue_events(call: Call) -> Answer[models.StreamedEvent]:
+def stream_queue_events(call: Call) -> Answer[StreamedEvent]:
     """Return what happens in a queue as server-sent events (section 2.2)."""
     return _follow_queue(call, call.named("queue"))
 
 
-def _follow_job(call: Call, job_id: str) -> Answer[models.StreamedEvent]:
+def _follow_job(call: Call, job_id: str) -> Answer[StreamedEvent]:
     wanted = EventQuery(job_ids=frozenset({check_job_id(job_id)}))
     return _answer(call, replace(_subscription(call, f"job:{job_id}", wanted), job_id=job_id))
 
 
-def _follow_queue(call: Call, queue: str) -> Answer[models.StreamedEvent]:
+def _follow_queue(call: Call, queue: str) -> Answer[StreamedEvent]:
     call.backend.queues.service.get(queue)
     return _answer(
         call, _subscription(call, f"queue:{queue}", EventQuery(queues=frozenset({queue})))
@@ -140,7 +147,7 @@ def _log_types(types: frozenset[str]) -> frozenset[str]:
     return types
 
 
-def _answer(call: Call, wanted: Subscription) -> Answer[models.StreamedEvent]:
+def _answer(call: Call, wanted: Subscription) -> Answer[StreamedEvent]:
     """Return the frames that follow the last one that the client has; nothing is held back.
 
     Where the log ends is read before the job: so no event is missed between the two.
@@ -163,7 +170,7 @@ def _answer(call: Call, wanted: Subscription) -> Answer[models.StreamedEvent]:
         frames.append(cursor_frame(behind))
     retry = f"retry: {MORE_MS if page.has_more else RETRY_MS}\n\n"
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    body: JsonOf[models.StreamedEvent] = JsonOf(retry + ("".join(frames) or HEARTBEAT))
+    body: JsonOf[StreamedEvent] = JsonOf(retry + ("".join(frames) or HEARTBEAT))
     return Answer(body, headers=headers, media_type=EVENT_STREAM)
 
 

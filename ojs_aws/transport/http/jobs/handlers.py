@@ -114,7 +114,7 @@ def info(call: Call) -> Answer[models.JobAnswer]:
     job = call.backend.jobs.info(call.job_id)
     call.note_jobs([job])
     if grant is not None:
-        from ojs_aws.transport.http.attempts import check_reader  # few callers have a token
+        from ojs_aws.transport.http.jobs.reports import check_reader  # few callers have a token
 
         check_reader(grant, job)
     return Answer(job_answer(render_job(job)))

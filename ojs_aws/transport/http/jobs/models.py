@@ -9,9 +9,15 @@ from typing_extensions import TypedDict
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.services.bulk.engine import BulkAction
+from ojs_aws.transport.http.answers import (
+    DirectiveName,
+    Failure,
+    JobId,
+    JsonObject,
+    Pagination,
+    Timestamp,
+)
 from ojs_aws.transport.http.calls import JsonOf
-from ojs_aws.transport.http.models import Failure, JobId, JsonObject, Pagination, Timestamp
-from ojs_aws.transport.http.workers.models import DirectiveName
 
 
 class JobCheckpoint(TypedDict):

@@ -1,16 +1,25 @@
-"""Renames what workers send to the attributes of the models (HTTP binding, section 10).
+"""Reads what workers and endpoints report: the values, and which attempt of a job they are about.
 
-Only names and forms are translated here; the models check types and bounds.
+Names and forms are translated to the attributes of the models (HTTP binding, section 10), which
+check types and bounds. A token of an endpoint says which attempt it is, else the body does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.jobs.held_job import AttemptRef, Holder, check_holder
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, json_type, parse_object
+
+if TYPE_CHECKING:
+    from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant
+    from ojs_aws.services.workers.heartbeat import HeartbeatResult
+    from ojs_aws.transport.http.calls import Call
+    from ojs_aws.transport.http.workers.models import HeartbeatValues, ReportBody
 
 Values = dict[str, JsonValue]
 
@@ -137,3 +146,45 @@ def error_of(members: Mapping[str, Member]) -> Mapping[str, Member]:
     message = f"The 'error' attribute must be an object; received {received}."
     hint = 'Send {"error": {"type": "...", "message": "..."}}.'
     raise field_error("error", message, hint, expected="object", received=received)
+
+
+def reporter_of(call: Call, body: ReportBody) -> tuple[str | None, AttemptRef]:
+    """Return who reports, and on which attempt.
+
+    A token says all of that, whatever worker the body names.
+
+    :returns: the worker, None where it gave no name, and the attempt.
+    :raises PermissionDeniedError: the token is for another job, or another attempt.
+    """
+    grant = call.request.caller.attempt
+    if grant is None:
+        return body.worker_id, AttemptRef(reservation_id=body.reservation_id, attempt=body.attempt)
+    grant.check_report(body.job_id, body.reservation_id, body.attempt)
+    return None, _attempt_of(grant)
+
+
+def beat_of_attempt(call: Call, grant: AttemptGrant, body: HeartbeatValues) -> HeartbeatResult:
+    """Extend the reservation of a token's attempt (BEAT); the body may name nothing else.
+
+    No worker is registered: an endpoint is none.
+
+    :raises PermissionDeniedError: the body names another job, or another attempt.
+    """
+    for job_id in {*body.active_job_ids, *body.reservation_ids, *body.attempts}:
+        grant.check_report(job_id, body.reservation_ids.get(job_id), body.attempts.get(job_id))
+    answered, _ = call.backend.workers.heartbeat.extend(
+        None, grant.job_id, body.visibility_timeout_ms, which=_attempt_of(grant), start=None
+    )
+    return answered
+
+
+def check_reader(grant: AttemptGrant, job: JobRecord) -> None:
+    """Refuse to show a job to whom its token no longer gives it.
+
+    :raises ConflictError: the attempt is over.
+    """
+    check_holder(job, "read", Holder(None, _attempt_of(grant)))
+
+
+def _attempt_of(grant: AttemptGrant) -> AttemptRef:
+    return AttemptRef(reservation_id=grant.reservation_id, attempt=grant.attempt)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.jobs.push_result import PushResult
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
+    from ojs_aws.transport.http.answers import DirectiveName
     from ojs_aws.transport.http.jobs import models
-    from ojs_aws.transport.http.workers.models import DirectiveName
 
 
 Rendered = dict[str, RawJson]

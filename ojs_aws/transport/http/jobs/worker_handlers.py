@@ -8,10 +8,10 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.jobs.held_job import AttemptRef
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.workers import WorkerReport
-from ojs_aws.transport.http.attempts import beat_of_attempt, reporter_of
 from ojs_aws.transport.http.authorization import check_fetched, check_job
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.jobs import reports
+from ojs_aws.transport.http.jobs.reports import beat_of_attempt, reporter_of
 from ojs_aws.transport.http.jobs.serializers import (
     fetch_answer,
     heartbeat_answer,

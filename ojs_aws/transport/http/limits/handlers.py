@@ -3,24 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
 from ojs_aws.services.limits.admin import Counted
-from ojs_aws.transport.http.calls import Answer, Call, beside, json_of
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
+from ojs_aws.transport.http.calls import Answer, Call, JsonOf, beside, json_of
 from ojs_aws.transport.http.negotiation import Reader, reader_of
 from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.limits import models
-    from ojs_aws.transport.http.limits.models import RateLimitAnswer
-
 
 _MARK: Final = "l:"
 
 
-def list_rate_limits(call: Call) -> Answer[models.RateLimitsAnswer]:
+class ConcurrencyUse(TypedDict):
+    """Says how many jobs of a limit run, and how many more may."""
+
+    limit: int
+    active: int
+    available: int
+
+
+class RateUse(TypedDict):
+    """Says how many jobs of a limit began in its period."""
+
+    limit: int
+    period: str
+    current_count: int
+    window_resets_at: Timestamp
+
+
+class ThrottleUse(TypedDict):
+    """Says when the next job of a limit may begin."""
+
+    limit: int
+    period: str
+    next_allowed_at: Timestamp
+
+
+class LimitUse(TypedDict, total=False):
+    """Says what a limit counts, by kind."""
+
+    concurrency: ConcurrencyUse
+    rate: RateUse
+    throttle: ThrottleUse
+    blocked_until: Timestamp
+    override: JsonObject
+    estimated: list[str]
+
+
+class RateLimitAnswer(LimitUse):
+    """Shows a limit; ``estimated`` names the numbers that are lower bounds."""
+
+    key: str
+    waiting_count: int
+
+
+class RateLimitsAnswer(TypedDict):
+    """Shows a page of the limits."""
+
+    items: JsonOf[list[RateLimitAnswer]]
+    rate_limits: JsonOf[list[RateLimitAnswer]]
+    pagination: Pagination
+
+
+class LiftedAnswer(TypedDict):
+    """Says that the policy of a key was removed."""
+
+    key: str
+    deleted: bool
+
+
+class UnlimitedQueueAnswer(TypedDict):
+    """Says that the limit of a queue was removed."""
+
+    queue: str
+    deleted: bool
+
+
+def list_rate_limits(call: Call) -> Answer[RateLimitsAnswer]:
     """Return the limits by key; nobody counts them, so the total may be a lower bound."""
     wanted = requested_page(call.request.query)
     after = read_mark(_MARK, wanted.cursor)
@@ -33,48 +96,48 @@ def list_rate_limits(call: Call) -> Answer[models.RateLimitsAnswer]:
     return Answer({"items": items, "rate_limits": items, "pagination": pagination})
 
 
-def get_rate_limit(call: Call) -> Answer[models.RateLimitAnswer]:
+def get_rate_limit(call: Call) -> Answer[RateLimitAnswer]:
     """Return what one limit counts."""
     return Answer(
         _described(call, call.backend.limits.get(call.named("key"), call.request.caller.view))
     )
 
 
-def override_rate_limit(call: Call) -> Answer[models.RateLimitAnswer]:
+def override_rate_limit(call: Call) -> Answer[RateLimitAnswer]:
     """Set the policy that applies to a key."""
     given = call.values()
     counted = call.backend.limits.override(call.named("key"), read_policy(given))
     return Answer(_described(call, counted))
 
 
-def lift_rate_limit(call: Call) -> Answer[models.LiftedAnswer]:
+def lift_rate_limit(call: Call) -> Answer[LiftedAnswer]:
     """Remove the policy of a key, so that the jobs' own apply again."""
     key = call.named("key")
     call.backend.limits.lift(key)
     return Answer({"key": key, "deleted": True})
 
 
-def limit_queue(call: Call) -> Answer[models.RateLimitAnswer]:
+def limit_queue(call: Call) -> Answer[RateLimitAnswer]:
     """Limit how the jobs of a queue begin."""
     policy: JsonValue = call.values()
     counted = call.backend.limits.limit_queue(call.named("queue"), policy)
     return Answer(_described(call, counted))
 
 
-def unlimit_queue(call: Call) -> Answer[models.UnlimitedQueueAnswer]:
+def unlimit_queue(call: Call) -> Answer[UnlimitedQueueAnswer]:
     """Remove the limit of a queue."""
     queue = call.named("queue")
     call.backend.limits.unlimit_queue(queue)
     return Answer({"queue": queue, "deleted": True})
 
 
-def _described(call: Call, counted: Counted) -> models.RateLimitAnswer:
+def _described(call: Call, counted: Counted) -> RateLimitAnswer:
     return for_reader(_members(counted), reader_of(call.request))
 
 
-def _members(counted: Counted) -> models.RateLimitAnswer:
+def _members(counted: Counted) -> RateLimitAnswer:
     bucket, limit, now = counted.bucket, counted.limit, counted.now
-    use: models.LimitUse = {}
+    use: LimitUse = {}
     if limit.concurrency is not None:
         use["concurrency"] = {
             "limit": limit.concurrency,
@@ -100,7 +163,7 @@ def _members(counted: Counted) -> models.RateLimitAnswer:
         use["blocked_until"] = format_instant(bucket.blocked_until)
     if counted.override is not None:
         use["override"] = counted.override.render()
-    members: models.RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
+    members: RateLimitAnswer = {"key": bucket.key, **use, "waiting_count": counted.waiting}
     if not counted.is_exact:
         members["estimated"] = ["waiting_count"]
     return members

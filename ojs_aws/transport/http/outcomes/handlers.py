@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.jobs.outcomes import read_notes, read_report
 from ojs_aws.services.outcomes.results import check_ids, is_job_id
-from ojs_aws.transport.http.attempts import reporter_of
 from ojs_aws.transport.http.authorization import check_job, check_workflow, within_bounds
 from ojs_aws.transport.http.calls import Answer, Call
-from ojs_aws.transport.http.jobs.reports import report_values
+from ojs_aws.transport.http.jobs.reports import report_values, reporter_of
 from ojs_aws.transport.http.outcomes import serializers as shapes
 from ojs_aws.transport.http.queries import boolean_of, number_of
 

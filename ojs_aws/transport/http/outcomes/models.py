@@ -7,8 +7,8 @@ from typing import Any, NotRequired, Required
 from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
+from ojs_aws.transport.http.answers import Failure, Fraction, JobId, JsonObject, Timestamp
 from ojs_aws.transport.http.calls import JsonOf
-from ojs_aws.transport.http.models import Failure, Fraction, JobId, JsonObject, Timestamp
 
 
 class Outcome(TypedDict, total=False):

@@ -208,7 +208,7 @@ def get_binding(call: Call) -> Answer[models.BindingAnswer]:
 
 def put_binding(call: Call) -> Answer[models.BindingAnswer]:
     """Let a binding serve these job types."""
-    from ojs_aws.transport.http.queues.models import BindingBody  # pydantic
+    from ojs_aws.transport.http.admin_requests import BindingBody  # pydantic
 
     values = call.values()
     body = BindingBody.model_validate(values)

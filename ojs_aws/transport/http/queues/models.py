@@ -9,10 +9,9 @@ from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION, SETTINGS, SettingRow
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Times, Timestamp
 from ojs_aws.transport.http.calls import JsonOf
-from ojs_aws.transport.http.jobs.requests import RetryPolicyBody
-from ojs_aws.transport.http.limits.models import RateLimitBody
-from ojs_aws.transport.http.models import Body, JsonObject, Pagination, QueueName, Times, Timestamp
+from ojs_aws.transport.http.requests import Body, QueueName, RateLimitBody, RetryPolicyBody
 
 
 class QueuePurgeBody(Body):
@@ -240,35 +239,6 @@ class QueueDeletionAnswer(TypedDict):
     jobs_affected: int
     state: str
     deleted: bool
-
-
-class BindingRetry(Body):
-    """Names the errors of a binding's jobs after which no retry helps."""
-
-    non_retryable_errors: Annotated[list[str], Field(max_length=100)]
-
-
-class BindingConfigBody(Body):
-    """Says how the jobs of a binding run; what it does not name is as the stack says.
-
-    ``signing_secret`` of the specification is the stack's.
-    """
-
-    max_concurrency: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    timeout_ms: Annotated[int, Field(ge=1, le=604_800_000)] | None = None
-    retry: BindingRetry | None = None
-
-
-class BindingBody(Body):
-    """Registers the job types of a binding (ojs-serverless, 2.1).
-
-    The function, and what URLs there may be, are the stack's: ``queues`` of the specification has
-    no place here, and ``endpoint`` only for the kind https.
-    """
-
-    job_types: Annotated[list[str], Field(min_length=1, max_length=100)]
-    endpoint: Annotated[str, Field(max_length=2048)] | None = None
-    config: BindingConfigBody | None = None
 
 
 class BindingRetryEntry(TypedDict):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NotRequired
 from urllib.parse import quote
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.attributes import invalid, not_found
 from ojs_aws.domain.errors import JsonValue
@@ -12,28 +14,73 @@ from ojs_aws.domain.jobs.lists import ListTotal
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.schemas.schema import (
     SchemaEntry,
-    SchemaName,
     SchemaVersion,
     check_schema_version,
     version_in_path,
 )
+from ojs_aws.domain.schemas.schema import SchemaName as StoredName
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.schemas.registry import SchemaRegistration, unknown_schema
+from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call, JsonOf, json_of
 from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http.models import Pagination
-    from ojs_aws.transport.http.schemas import models
-    from ojs_aws.transport.http.schemas.models import SchemaName as ShownName
+    from ojs_aws.transport.http.answers import Pagination
 
 
 _ADMIN: Final = f"{BASE}/admin/"
 _MARK: Final = "s:"
 
 
-def list_schemas(call: Call) -> Answer[models.SchemasAnswer]:
+class SchemaName(TypedDict):
+    """Names a version of a job type's schema."""
+
+    uri: str
+    type: str
+    job_type: str
+    version: str | int
+    created_at: Timestamp
+    is_latest: NotRequired[bool]
+
+
+class SchemaRecord(SchemaName):
+    """Shows a version with its schema, as the admin API does."""
+
+    schema: JsonOf[JsonObject]
+
+
+class SchemaAnswer(SchemaName):
+    """Shows a version with its schema; ``schema`` wraps the record in the HTTP binding."""
+
+    schema: JsonOf[SchemaRecord] | JsonOf[JsonObject]
+
+
+class SchemasAnswer(TypedDict):
+    """Shows a page of all versions of all types."""
+
+    schemas: JsonOf[list[SchemaName]]
+    items: JsonOf[list[SchemaName]]
+    pagination: Pagination
+
+
+class SchemaVersionsAnswer(TypedDict):
+    """Shows the versions of a type, the newest first."""
+
+    type: str
+    job_type: str
+    versions: list[SchemaName]
+    count: int
+
+
+class SchemaDeletedAnswer(SchemaName):
+    """Names the version that was removed."""
+
+    deleted: bool
+
+
+def list_schemas(call: Call) -> Answer[SchemasAnswer]:
     """Return all versions of all types, newest first within a type."""
     wanted = requested_page(call.request.query)
     there, view = call.backend.schemas.registry.everything(), call.request.caller.view
@@ -47,20 +94,20 @@ def list_schemas(call: Call) -> Answer[models.SchemasAnswer]:
     return Answer(schemas_answer(shown, wanted.pagination(ListTotal(len(names)), mark)))
 
 
-def register_schema(call: Call) -> Answer[models.SchemaAnswer]:
+def register_schema(call: Call) -> Answer[SchemaAnswer]:
     """Register a schema; an existing version cannot be registered again."""
     entry = call.backend.schemas.registry.register(read_schema(call.members()), call.actor)
     return Answer(_shown(call, entry), CREATED, _location(entry))
 
 
-def put_schema(call: Call) -> Answer[models.SchemaAnswer]:
+def put_schema(call: Call) -> Answer[SchemaAnswer]:
     """Register the schema of a version (201); exactly the same again changes nothing (200)."""
     wanted = read_put_schema(call.members(), call.named("type"), _version(call))
     entry, is_new = call.backend.schemas.registry.put(wanted, call.actor)
     return Answer(_shown(call, entry), CREATED if is_new else OK, _location(entry))
 
 
-def get_schema(call: Call) -> Answer[models.SchemaAnswer]:
+def get_schema(call: Call) -> Answer[SchemaAnswer]:
     """Return the schema of a URI, or of a type's latest version."""
     name = call.named("name")
     registry = call.backend.schemas.registry
@@ -73,20 +120,20 @@ def get_schema(call: Call) -> Answer[models.SchemaAnswer]:
     return Answer(_shown(call, entry))
 
 
-def get_schema_version(call: Call) -> Answer[models.SchemaAnswer]:
+def get_schema_version(call: Call) -> Answer[SchemaAnswer]:
     """Return the schema of one version."""
     _check_type(call, call.named("type"))
     entry = call.backend.schemas.registry.version(call.named("type"), _version(call))
     return Answer(_shown(call, entry))
 
 
-def list_schema_versions(call: Call) -> Answer[models.SchemaVersionsAnswer]:
+def list_schema_versions(call: Call) -> Answer[SchemaVersionsAnswer]:
     """Return the versions of a type, the newest first."""
     _check_type(call, call.named("type"))
     return Answer(versions_answer(call.backend.schemas.registry.versions(call.named("type"))))
 
 
-def delete_schema(call: Call) -> Answer[models.SchemaDeletedAnswer]:
+def delete_schema(call: Call) -> Answer[SchemaDeletedAnswer]:
     """Remove the schema of a URI."""
     name = call.named("name")
     if ":" not in name:
@@ -95,7 +142,7 @@ def delete_schema(call: Call) -> Answer[models.SchemaDeletedAnswer]:
     return Answer(deleted_answer(call.backend.schemas.registry.delete_uri(name)))
 
 
-def delete_schema_version(call: Call) -> Answer[models.SchemaDeletedAnswer]:
+def delete_schema_version(call: Call) -> Answer[SchemaDeletedAnswer]:
     """Remove one version."""
     return Answer(
         deleted_answer(call.backend.schemas.registry.delete(call.named("type"), _version(call)))
@@ -107,7 +154,7 @@ def _check_type(call: Call, job_type: str) -> None:
     call.request.caller.check_type(job_type)
 
 
-def _shown(call: Call, entry: SchemaEntry) -> models.SchemaAnswer:
+def _shown(call: Call, entry: SchemaEntry) -> SchemaAnswer:
     is_admin = canonical_path(call.request.path).startswith(_ADMIN)
     return schema_answer(entry, is_admin=is_admin)
 
@@ -165,7 +212,7 @@ def _value(members: Mapping[str, Member], *names: str) -> JsonValue:
     return None if member is None else member.value
 
 
-def described(name: SchemaName) -> ShownName:
+def described(name: StoredName) -> SchemaName:
     """Return a version without its schema."""
     return {
         "uri": name.uri,
@@ -176,14 +223,14 @@ def described(name: SchemaName) -> ShownName:
     }
 
 
-def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> models.SchemaAnswer:
+def schema_answer(entry: SchemaEntry, *, is_admin: bool) -> SchemaAnswer:
     """Return one schema: in the wrapper of the binding, or as the admin API shows it."""
     named = described(entry)
-    record: models.SchemaRecord = {**named, "schema": JsonOf(entry.schema)}
+    record: SchemaRecord = {**named, "schema": JsonOf(entry.schema)}
     return {**named, "schema": record["schema"] if is_admin else json_of(record)}
 
 
-def versions_answer(names: Sequence[SchemaName]) -> models.SchemaVersionsAnswer:
+def versions_answer(names: Sequence[StoredName]) -> SchemaVersionsAnswer:
     """Return the versions of a type, the newest first."""
     versions = [described(name) for name in names]
     for position, version in enumerate(versions):
@@ -192,12 +239,12 @@ def versions_answer(names: Sequence[SchemaName]) -> models.SchemaVersionsAnswer:
     return {"type": job_type, "job_type": job_type, "versions": versions, "count": len(versions)}
 
 
-def schemas_answer(names: Sequence[SchemaName], pagination: Pagination) -> models.SchemasAnswer:
+def schemas_answer(names: Sequence[StoredName], pagination: Pagination) -> SchemasAnswer:
     """Return a page of all versions."""
     items = json_of([described(name) for name in names])
     return {"schemas": items, "items": items, "pagination": pagination}
 
 
-def deleted_answer(name: SchemaName) -> models.SchemaDeletedAnswer:
+def deleted_answer(name: StoredName) -> SchemaDeletedAnswer:
     """Return what was removed."""
     return {"deleted": True, **described(name)}

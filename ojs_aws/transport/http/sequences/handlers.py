@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.domain.attributes import check_queue
@@ -11,19 +13,61 @@ from ojs_aws.domain.limits.policies import check_key
 from ojs_aws.domain.tenants import check_tenant
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.sequences.service import SequenceState, StoppedSequence
+from ojs_aws.transport.http.answers import Further, JobId, Timestamp
 from ojs_aws.transport.http.calls import Answer, Call
 from ojs_aws.transport.http.queries import further, number_of, read_mark, text_of, write_mark
 
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.sequences.models import (
-        SequenceAnswer,
-        SequencePagination,
-        SequencesAnswer,
-        StoppedEntry,
-    )
-
-
 _MARK: Final = "q:"
+
+
+class WaitingJob(TypedDict):
+    """Names a blocked job, and its position."""
+
+    job_id: JobId
+    position: int
+
+
+class StoppedEntry(TypedDict):
+    """Shows a stopped sequence; ``queue`` and ``type`` are those of its discarded job."""
+
+    key: str
+    tenant_id: NotRequired[str]
+    state: Literal["stopped"]
+    job_id: JobId
+    queue: NotRequired[str]
+    type: NotRequired[str]
+    position: int
+    next: int
+    stopped_at: Timestamp
+
+
+class SequencePagination(Further):
+    """Says where a list of sequences goes on."""
+
+    limit: int
+
+
+class SequencesAnswer(TypedDict):
+    """Shows a page of the stopped sequences."""
+
+    sequences: list[StoppedEntry]
+    pagination: SequencePagination
+
+
+class SequenceAnswer(TypedDict):
+    """Shows whose turn it is, and the first jobs that are blocked.
+
+    ``next`` is the position of the next job that is enqueued.
+    """
+
+    key: str
+    tenant_id: NotRequired[str]
+    state: Literal["running", "stopped"]
+    job_id: JobId
+    position: int
+    next: int
+    stopped_at: NotRequired[Timestamp]
+    blocked: list[WaitingJob]
 
 
 def list_sequences(call: Call) -> Answer[SequencesAnswer]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NotRequired
+
+from typing_extensions import TypedDict
 
 from ojs_aws._version import __version__
-from ojs_aws.domain.access import GRANTS, Permission
+from ojs_aws.domain.access import GRANTS, Permission, Scope
 from ojs_aws.domain.attributes import MAX_QUEUE_LENGTH, MAX_TYPE_LENGTH
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.jobs.validation import MAX_META_BYTES, MAX_RESULT_TTL_S
@@ -28,7 +30,7 @@ from ojs_aws.transport.http.routes import BASE
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.transport.http.models import JsonObject
+    from ojs_aws.transport.http.answers import JsonObject
     from ojs_aws.transport.http.system import models
     from ojs_aws.transport.http.system.models import DisasterRecovery, ManifestAnswer
 
@@ -94,6 +96,22 @@ DISASTER_RECOVERY: Final[DisasterRecovery] = {
 about failover between nodes, of which there is none."""
 
 
+class CallerAnswer(TypedDict):
+    """Shows what the server knows of the caller.
+
+    Without bounds, ``queues`` and ``types`` are empty: the caller may use all of them.
+    ``tenant_id`` is the only tenant of this request; without it, the caller may name any.
+    """
+
+    id: str
+    name: str
+    scopes: list[Scope]
+    permissions: list[Permission]
+    queues: list[str]
+    types: list[str]
+    tenant_id: NotRequired[str]
+
+
 def manifest(call: Call) -> Answer[models.ManifestAnswer]:
     """Return the conformance manifest (HTTP binding, section 21)."""
     return Answer(manifest_of(call.backend.settings, call.request))
@@ -130,10 +148,10 @@ def _uptime_s(call: Call) -> int:
     return max(0, (call.backend.clock.now() - call.server.started_at) // 1000)
 
 
-def whoami(call: Call) -> Answer[models.CallerAnswer]:
+def whoami(call: Call) -> Answer[CallerAnswer]:
     """Return what the server knows of the caller (an extension)."""
     caller = call.request.caller
-    answer: models.CallerAnswer = {
+    answer: CallerAnswer = {
         "id": caller.id,
         "name": caller.name,
         "scopes": [scope for scope, needs in GRANTS.items() if needs <= caller.permissions],

@@ -6,9 +6,8 @@ from typing import Literal, NotRequired, Required
 
 from typing_extensions import TypedDict
 
-from ojs_aws.domain.access import Permission, Scope
 from ojs_aws.services.system.queue_findings import FindingCode, Severity
-from ojs_aws.transport.http.models import JsonObject, Throughput, Times, Timestamp
+from ojs_aws.transport.http.answers import JsonObject, Throughput, Times, Timestamp
 
 
 class Release(TypedDict):
@@ -297,19 +296,3 @@ class RepairAnswer(TypedDict):
     workflows: int
     has_more: bool
     next_cursor: NotRequired[str]
-
-
-class CallerAnswer(TypedDict):
-    """Shows what the server knows of the caller.
-
-    Without bounds, ``queues`` and ``types`` are empty: the caller may use all of them.
-    ``tenant_id`` is the only tenant of this request; without it, the caller may name any.
-    """
-
-    id: str
-    name: str
-    scopes: list[Scope]
-    permissions: list[Permission]
-    queues: list[str]
-    types: list[str]
-    tenant_id: NotRequired[str]

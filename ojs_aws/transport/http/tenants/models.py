@@ -7,8 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from ojs_aws.transport.http.answers import Further, Timestamp
 from ojs_aws.transport.http.calls import JsonOf
-from ojs_aws.transport.http.models import LARGEST_COUNT, Body, Further, Timestamp
+from ojs_aws.transport.http.requests import LARGEST_COUNT, Body
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 

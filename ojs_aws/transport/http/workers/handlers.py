@@ -28,6 +28,7 @@ from ojs_aws.transport.http.queries import further, read_mark, requested_page, w
 
 if TYPE_CHECKING:
     from ojs_aws.services.workers.pools import Pools
+    from ojs_aws.transport.http.answers import DirectiveName
     from ojs_aws.transport.http.workers import models
 
 
@@ -71,9 +72,9 @@ def _rendered(call: Call, worker: WorkerInfo, now: Instant, *, names_others: boo
     shown: models.Worker = {
         "id": worker.id,
         "worker_id": worker.id,
-        "state": cast("models.DirectiveName", worker.state),
+        "state": cast("DirectiveName", worker.state),
         "stale": state_of(worker, now) == STALE,
-        "directive": cast("models.DirectiveName", worker.directive),
+        "directive": cast("DirectiveName", worker.directive),
         "active_jobs": worker.active_jobs,
         "active_job_ids": [*worker.job_ids],
         "last_heartbeat_at": format_instant(worker.last_seen),
@@ -119,7 +120,7 @@ def get_worker_health(call: Call) -> Answer[models.WorkerHealthAnswer]:
         "status": "stale" if is_stale else "draining" if worker.is_draining else "ok",
         "worker_id": worker.id,
         "state": cast("models.WorkerState", state),
-        "directive": cast("models.DirectiveName", worker.directive),
+        "directive": cast("DirectiveName", worker.directive),
         "draining": worker.is_draining,
         "active_jobs": worker.active_jobs,
         "last_heartbeat_at": format_instant(worker.last_seen),

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypeAlias
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ojs_aws.services.outcomes.results import MAX_IDS
 from ojs_aws.services.workers.heartbeat import MAX_JOBS
+from ojs_aws.transport.http.answers import DirectiveName, Pagination, Timestamp
 from ojs_aws.transport.http.calls import JsonOf
-from ojs_aws.transport.http.models import (
+from ojs_aws.transport.http.requests import (
     LARGEST_COUNT,
     MAX_LABELS,
     MAX_QUEUES,
@@ -19,10 +19,8 @@ from ojs_aws.transport.http.models import (
     DelayMs,
     IntervalMs,
     JobId,
-    Pagination,
     ReservationId,
     ShortText,
-    Timestamp,
     VisibilityMs,
     WorkerId,
 )
@@ -128,12 +126,6 @@ class CheckpointBody(AttemptBody):
     metadata: dict[str, Any] | None = None
 
 
-class ResultsBody(Body):
-    """Jobs whose outcomes are asked for (ojs-results, section 9.3)."""
-
-    ids: Annotated[list[str], Field(min_length=1, max_length=MAX_IDS)]
-
-
 class WorkerBody(Body):
     """What a worker may report of itself (worker protocol, section 4.2)."""
 
@@ -187,8 +179,6 @@ class HeartbeatBody(WorkerBody):
 WorkerState: TypeAlias = Literal[
     "running", "quiet", "drain", "draining", "shutting_down", "terminate", "stale"
 ]
-
-DirectiveName: TypeAlias = Literal["running", "quiet", "terminate"]
 
 
 class WorkerDirector(TypedDict):

@@ -8,7 +8,8 @@ import pytest
 
 from ojs_aws.cli.jobs.changes import Consent
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.client.areas.dead_letters import BulkOutcome, BulkResult, DeadLetterJobs
+from ojs_aws.client.areas.dead_letters import BulkResult, DeadLetterJobs
+from ojs_aws.client.areas.entries import BulkOutcome
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.made_jobs import die, enqueue

@@ -99,7 +99,7 @@ def test_a_signature_names_the_service_of_its_url(
     host: str, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the job endpoint is Lambda, which refuses API Gateway's."""
-    from ojs_aws.client.transports.sigv4 import BotocoreSigner
+    from ojs_aws.client.transports.credentials import BotocoreSigner
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -110,7 +110,7 @@ def test_a_signature_names_the_service_of_its_url(
 
 def test_a_signature_depends_on_all_that_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Method, path, query and body."""
-    from ojs_aws.client.transports.sigv4 import BotocoreSigner
+    from ojs_aws.client.transports.credentials import BotocoreSigner
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")

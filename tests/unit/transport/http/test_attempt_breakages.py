@@ -38,7 +38,7 @@ BREAKAGES: Final = (
         Mutation(
             "report-without-reservation",
             "a report by token does not say of which reservation it is",
-            f"{HTTP}.attempts:_attempt_of",
+            f"{HTTP}.jobs.reports:_attempt_of",
             (("reservation_id=grant.reservation_id, ", ""),),
         ),
         same_number("ack"),

@@ -11,14 +11,14 @@ from typing_extensions import is_typeddict
 
 from ojs_aws.domain import attributes as rules
 from ojs_aws.domain.retry import MAX_ATTEMPTS
-from ojs_aws.transport.http.jobs.requests import PushBody
-from ojs_aws.transport.http.models import JsonObject
+from ojs_aws.transport.http.answers import JsonObject
 from ojs_aws.transport.http.openapi import (
     answer_schemas,
     answer_type,
     body_schemas,
     openapi_document,
 )
+from ojs_aws.transport.http.requests import PushBody
 from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api
 
@@ -114,7 +114,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
         "from ojs_aws.transport.http.routes import Group, import_main_handlers\n"
         "[import_main_handlers(group) for group in Group]\n"
         "print([n for n in ('pydantic', 'isodate', 'boto3', 'httpx', 'email.parser', "
-        "'ojs_aws.transport.http.models', 'ojs_aws.transport.http.models', "
+        "'ojs_aws.transport.http.requests', 'ojs_aws.transport.http.admin_requests', "
         "'ojs_aws.transport.http.jobs.models', 'ojs_aws.transport.http.openapi', "
         "'ojs_aws.transport.http.test_aids') if n in sys.modules])"
     )

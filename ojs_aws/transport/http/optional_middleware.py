@@ -1,26 +1,33 @@
-"""Refuses the requests of clients beyond their rate. Off by default.
+"""Holds the middleware that is off by default: rates of clients, and metrics by operation.
 
 Authenticated requests are counted by credential, and by IP address where access is open. A request
 without a credential is refused earlier, and costs no write.
+
+The metrics stand in the log line of the request, in CloudWatch's embedded metric format, so they
+need no call and no further line. API Gateway counts requests and their durations without them, free
+of charge; CloudWatch bills each operation as a metric of its own.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import RateLimitedError
 from ojs_aws.domain.limits.rules import ClientRate, Standing
+from ojs_aws.topology import METRICS
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import Middleware, Next
-from ojs_aws.transport.http.request_middleware import RATE_HEADERS
+from ojs_aws.transport.http.request_middleware import MEASURED, RATE_HEADERS
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import ApiGatewayResolver
     from aws_lambda_powertools.event_handler.api_gateway import Response
 
     from ojs_aws.services.access.callers import ClientRateLimits
+    from ojs_aws.transport.http.calls import Server
 
 
 def limiting_clients(limiting: ClientRateLimits) -> Middleware:
@@ -76,3 +83,39 @@ def _refusal(standing: Standing, rate: ClientRate, now_us: int) -> RateLimitedEr
         },
         hint=f"Repeat the request in {wait_s} s, or later.",
     )
+
+
+DURATION: Final = "ojs.api.request_duration"
+FAULTS: Final = "ojs.api.faults"
+OPERATION: Final = "operation"
+"""The only dimension; it has one value for each operation of the API."""
+
+_FAULT: Final = 500
+
+
+def measuring_requests(server: Server) -> Middleware:
+    """Return the middleware that measures time and server faults of each request."""
+
+    def measure(app: ApiGatewayResolver, next_middleware: Next) -> Response[str]:
+        begun = time.perf_counter()
+        response = next_middleware(app)
+        app.context[MEASURED] = {
+            DURATION: round((time.perf_counter() - begun) * 1000, 3),
+            FAULTS: int(response.status_code >= _FAULT),
+            "_aws": {
+                "Timestamp": server.backend.clock.now(),
+                "CloudWatchMetrics": [
+                    {
+                        "Namespace": METRICS,
+                        "Dimensions": [[OPERATION]],
+                        "Metrics": [
+                            {"Name": DURATION, "Unit": "Milliseconds"},
+                            {"Name": FAULTS, "Unit": "Count"},
+                        ],
+                    }
+                ],
+            },
+        }
+        return response
+
+    return measure
