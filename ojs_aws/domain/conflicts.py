@@ -10,8 +10,8 @@ from ojs_aws.domain.errors import BackendError, DuplicateError
 if TYPE_CHECKING:
     from ojs_aws.domain.cron.entry import CronEntry
     from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.jobs.batches import UniqueLock
     from ojs_aws.domain.schemas.schema import SchemaName
-    from ojs_aws.domain.unique.locks import UniqueLock
     from ojs_aws.domain.workflows.workflow import Workflow
 
 

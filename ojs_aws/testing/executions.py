@@ -18,7 +18,7 @@ from ojs_aws.testing.handlers import JobHandlers
 from ojs_aws.testing.jobs import EnqueuedJob, job_of
 from ojs_aws.testing.mistakes import Place
 from ojs_aws.testing.transport import InlineTransport, MemoryTransport
-from ojs_aws.typed_jobs.resources import in_use, not_in_use, open_all
+from ojs_aws.typed_jobs.declarations import in_use, not_in_use, open_all
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import ActiveJob, Failed, Outcome, ResultError, Snoozed, Succeeded
 from ojs_aws.worker.job_logs import own_lines

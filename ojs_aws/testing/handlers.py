@@ -16,8 +16,7 @@ from ojs_aws.worker.registry import Handler, HandlerRegistry, NoHandlerError
 from ojs_aws.worker.typed_handlers import typed_handler
 
 if TYPE_CHECKING:
-    from ojs_aws.typed_jobs.declarations import JobDeclaration
-    from ojs_aws.typed_jobs.resources import Resource
+    from ojs_aws.typed_jobs.declarations import JobDeclaration, Resource
     from ojs_aws.worker.base import BaseWorker
 
 Error: TypeAlias = "BaseException | type[BaseException]"

@@ -17,9 +17,8 @@ from ojs_aws.typed_jobs.clients import (
     sending_client,
     sending_sync_client,
 )
-from ojs_aws.typed_jobs.declarations import JobDeclaration, declared
+from ojs_aws.typed_jobs.declarations import JobDeclaration, Resource, declared
 from ojs_aws.typed_jobs.options import JobOptions
-from ojs_aws.typed_jobs.resources import Resource
 from ojs_aws.typed_jobs.senders import (
     Declare,
     DeclareRemote,

@@ -21,8 +21,8 @@ from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.services.backend import Backend
 from ojs_aws.transport.function_tracing import function_tracing
 from ojs_aws.transport.tracing import Tracing
+from ojs_aws.typed_jobs.declarations import Opened, in_use, open_all
 from ojs_aws.typed_jobs.jobs import Jobs
-from ojs_aws.typed_jobs.resources import Opened, in_use, open_all
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.directly import queues_by_sqs_name
 from ojs_aws.worker.executor import Executor

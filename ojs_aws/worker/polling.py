@@ -17,8 +17,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.hooks import Hooks
+from ojs_aws.typed_jobs.declarations import all_open
 from ojs_aws.typed_jobs.jobs import Jobs
-from ojs_aws.typed_jobs.resources import all_open
 from ojs_aws.worker.base import NO_HANDLERS, BaseWorker
 from ojs_aws.worker.executor import ActiveJob, ActiveJobs, Executor, about
 from ojs_aws.worker.failure import WAIT_S

@@ -21,8 +21,8 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import a_job, big_document
 

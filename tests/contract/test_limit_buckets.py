@@ -12,11 +12,11 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.conflicts import BucketTakenError, StaleJobError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.batches import Admission
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.unique.locks import Admission
 from tests.aws import EmbeddedAws
 from tests.contract.test_job_store import NOW, a_job, a_reservation, big_document
 

@@ -17,6 +17,7 @@ from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.batches import Admission
 from ojs_aws.domain.sequences import (
     BlockedJob,
     Sequence,
@@ -26,7 +27,6 @@ from ojs_aws.domain.sequences import (
     with_batches,
 )
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.unique.locks import Admission
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job
 

@@ -13,9 +13,9 @@ from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.jobs import lifecycle
+from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from tests.aws import embedded
 from tests.contract.test_job_store import KINDS, NOW, a_job, a_reservation, big_document
 from tests.contract.test_lost_answers import losing

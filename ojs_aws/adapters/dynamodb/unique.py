@@ -30,7 +30,7 @@ from ojs_aws.adapters.dynamodb.update import CONDITION_CODE, CONFLICT_CODE, Cond
 from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.errors import PayloadTooLargeError, TransactAction
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, UniqueLock
+from ojs_aws.domain.jobs.batches import MAX_ACTIONS, Admission, UniqueLock
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

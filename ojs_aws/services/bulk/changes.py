@@ -16,8 +16,8 @@ from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.credentials import Actor, by_hand
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
+from ojs_aws.domain.jobs.batches import Admission
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.unique.locks import Admission
 from ojs_aws.services.bulk.by_filter import narrowed
 from ojs_aws.services.bulk.engine import (
     BulkAction,

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ojs_aws.domain.conflicts import LogLostError, NotAdmittedError
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.batches import OpenBatch, StagedJob, StoredJob
+from ojs_aws.domain.jobs.batches import MAX_ACTIONS, Admission, OpenBatch, StagedJob, StoredJob
 from ojs_aws.domain.sequences import Sequence, actions_of, announced, place_of, with_batches
-from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.batches import Batches

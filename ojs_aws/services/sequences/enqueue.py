@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.domain.conflicts import TransactionTooLargeError
 from ojs_aws.domain.errors import TransactAction
+from ojs_aws.domain.jobs.batches import MAX_ACTIONS, Admission
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.sequences import Enqueued, Sequence, enqueue, place_of, with_batches
-from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.sequences import Sequences

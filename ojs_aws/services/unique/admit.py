@@ -15,10 +15,10 @@ from ojs_aws.domain.conflicts import NotAdmittedError, TransactionTooLargeError
 from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
+from ojs_aws.domain.jobs.batches import MAX_ACTIONS, Admission, UniqueLock
 from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, keeps_out
-from ojs_aws.domain.unique.locks import MAX_ACTIONS, Admission, UniqueLock
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.unique.entries import (
     Admitted,

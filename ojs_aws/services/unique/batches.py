@@ -16,11 +16,10 @@ from ojs_aws.domain.conflicts import AlreadyStoredError, BatchDecidedError, NotA
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
-from ojs_aws.domain.jobs.batches import StagedJob, StoredJob
+from ojs_aws.domain.jobs.batches import Admission, StagedJob, StoredJob, UniqueLock
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, parse_unique_policy
-from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness, contended
 from ojs_aws.services.unique.entries import (
     Admitted,

@@ -10,9 +10,9 @@ from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.conflicts import id_taken
 from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
-from ojs_aws.domain.unique.locks import Admission, UniqueLock
 
 
 @dataclass(frozen=True, slots=True)

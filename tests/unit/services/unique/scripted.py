@@ -10,8 +10,8 @@ from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 from ojs_aws.domain.conflicts import NotAdmittedError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
-from ojs_aws.domain.unique.locks import Admission, UniqueLock
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.unique.admit import Uniqueness
 from ojs_aws.services.unique.entries import WantedJob

@@ -10,9 +10,9 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.batches import UniqueLock
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.unique.keys import parse_unique_policy
-from ojs_aws.domain.unique.locks import UniqueLock
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.unique.batches import KeyReservation
 from ojs_aws.services.unique.entries import WantedJob
