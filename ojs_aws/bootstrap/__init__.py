@@ -15,24 +15,21 @@ from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
 from ojs_aws.adapters.sqs import MessageQueue
-from ojs_aws.bootstrap.adapters import (
+from ojs_aws.bootstrap.adapters import Adapters
+from ojs_aws.bootstrap.clients import (
+    AwsClients,
     InThreads,
     SystemClock,
     UuidGenerator,
-    new_reservation_id,
-    stores_on_demand,
-    triggers,
-    write_token,
-)
-from ojs_aws.bootstrap.clients import (
-    AwsClients,
     account_of,
     aws_clients,
     data_removal_of,
     evidence_of,
+    new_reservation_id,
     secret_reader,
     stacks_of,
     tasks_of,
+    write_token,
 )
 from ojs_aws.config import Settings, SettingsError
 from ojs_aws.domain.job import JobState
@@ -49,7 +46,11 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.s3 import S3Documents
     from ojs_aws.domain.runtime import Clock, IdGenerator
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.access.api_keys import Authentication, KeyIssuer, RememberedAuthentication
+    from ojs_aws.services.access.api_keys import (
+        Authentication,
+        KeyIssuer,
+        RememberedAuthentication,
+    )
 
 __all__ = [
     "AwsClients",
@@ -231,6 +232,7 @@ def build_stores(
     aws = with_retries(clients or aws_clients())
     # Threads of their own: what waits for documents may be one of the others.
     store = job_store(settings, aws, parallel or InThreads())
+    made = Adapters(settings, aws, store)
     return Stores(
         store=store,
         messages=MessageQueue(aws.sqs, settings.queue_prefix, settings.queue_url_prefix),
@@ -243,7 +245,32 @@ def build_stores(
             declared=settings.queues,
             allow_undeclared=settings.allow_undeclared_queues,
         ),
-        triggers=functools.cache(functools.partial(triggers, settings, aws)),
+        workers=made.workers,
+        pools=made.pools,
+        watermarks=made.watermarks,
+        events=made.events,
+        announce=made.announce,
+        cron=made.cron,
+        wake_ups=made.wake_ups,
+        schemas=made.schemas,
+        unique=made.unique,
+        sequences=made.sequences,
+        fair_keys=made.fair_keys,
+        line_marks=made.line_marks,
+        workflows=made.workflows,
+        limits=made.limits,
+        client_buckets=made.client_buckets,
+        batches=made.batches,
+        bulk=made.bulk,
+        queue_settings=made.queue_settings,
+        queue_bindings=made.queue_bindings,
+        triggers=functools.cache(made.triggers),
+        depths=made.depths,
+        tallies=made.tallies,
+        tenant_tallies=made.tenant_tallies,
+        failure_groups=made.failure_groups,
+        api_keys=made.api_keys,
+        pressures=made.pressures,
         clock=clock or SystemClock(),
         ids=ids or UuidGenerator(),
         new_reservation_id=new_reservation_id,
@@ -251,5 +278,4 @@ def build_stores(
         parallel=parallel or InThreads(),
         pause=time.sleep,
         processor_s=time.thread_time,
-        **stores_on_demand(settings, aws, store),
     )

@@ -1,174 +1,226 @@
-"""Makes the adapters of a deployment, and what they need of the machine: time, ids, threads.
+"""Makes the adapters of a deployment.
 
-Each adapter is made, and its module loaded, when a service first asks for it: so a function loads
-what its own routes need and no more.
+Each adapter is made when a service first asks for it, so that a function loads what its own routes
+need and no more.
 """
 
 from __future__ import annotations
 
-import importlib
-import secrets
-import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import uuid_utils
-
-from ojs_aws.bootstrap.clients import AwsClients
+from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.bootstrap.clients import AwsClients, write_token
 from ojs_aws.config import Settings
-from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import cron_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:
-    from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.adapters.dynamodb.access import ApiKeys, ClientBuckets
+    from ojs_aws.adapters.dynamodb.batches import Batches
+    from ojs_aws.adapters.dynamodb.bulk import BulkRequests
+    from ojs_aws.adapters.dynamodb.cron import CronEntries
+    from ojs_aws.adapters.dynamodb.events.log import EventLog
+    from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
+    from ojs_aws.adapters.dynamodb.fairness import FairKeys
+    from ojs_aws.adapters.dynamodb.limits import Limits
+    from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
+    from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
+    from ojs_aws.adapters.dynamodb.queues.line_marks import LineMarks
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+    from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+    from ojs_aws.adapters.dynamodb.schemas import Schemas
+    from ojs_aws.adapters.dynamodb.sequences import Sequences
+    from ojs_aws.adapters.dynamodb.unique import UniqueJobs
+    from ojs_aws.adapters.dynamodb.watermarks import Watermarks
+    from ojs_aws.adapters.dynamodb.workers import WorkerPools, WorkerRegistry
+    from ojs_aws.adapters.dynamodb.workflows.store import Workflows
+    from ojs_aws.adapters.sqs import CronWakeUps
+    from ojs_aws.domain.events import Announce
     from ojs_aws.domain.queues.state import Triggers
 
-A = TypeVar("A")
-B = TypeVar("B")
 
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """Holds the adapters of one deployment."""
 
-class SystemClock:
-    """Reads the machine's clock."""
+    settings: Settings
+    aws: AwsClients
+    store: JobStore
 
-    def __init__(self) -> None:
-        """Start without a last stamp."""
-        self._last = 0
+    def workers(self) -> WorkerRegistry:
+        """Return the registry of workers."""
+        from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
 
-    def now(self) -> Instant:
-        """Return the current instant (milliseconds)."""
-        return Instant(time.time_ns() // 1_000_000)
+        return WorkerRegistry(self.aws.dynamodb, self.settings.table)
 
-    def order(self) -> int:
-        """Return strictly increasing microseconds."""
-        self._last = max(self._last + 1, time.time_ns() // 1000)
-        return self._last
+    def pools(self) -> WorkerPools:
+        """Return the store of worker pools."""
+        from ojs_aws.adapters.dynamodb.workers import WorkerPools
 
+        return WorkerPools(self.aws.dynamodb, self.settings.table)
 
-class UuidGenerator:
-    """Makes UUIDv7 identifiers."""
+    def watermarks(self) -> Watermarks:
+        """Return the store of how far sweeps have got."""
+        from ojs_aws.adapters.dynamodb.watermarks import Watermarks
 
-    def job_id(self) -> str:
-        """Return a new lowercase UUIDv7."""
-        return str(uuid_utils.uuid7())
+        return Watermarks(self.aws.dynamodb, self.settings.table)
 
-    def request_id(self) -> str:
-        """Return a new request id."""
-        return f"req_{uuid_utils.uuid7()}"
+    def events(self) -> EventLog:
+        """Return the event log."""
+        from ojs_aws.adapters.dynamodb.events.log import EventLog
 
+        settings = self.settings
+        return EventLog(
+            self.aws.dynamodb,
+            settings.table,
+            settings.event_retention_s,
+            write_token,
+            by_columns=bool(settings.wide_queues),
+        )
 
-def write_token() -> str:
-    """Return a token that identifies one write (8 hexadecimal digits)."""
-    return secrets.token_hex(4)
+    def announce(self) -> Announce:
+        """Return the function that publishes to the bus."""
+        from ojs_aws.adapters.events import EventBus
 
+        settings = self.settings
+        types, prefix = settings.event_bus_types, settings.event_bus_type_prefix
+        return EventBus(self.aws.events, settings.event_bus, types, prefix)
 
-def new_reservation_id() -> str:
-    """Return an id that identifies one claim of a job (12 hexadecimal digits)."""
-    return secrets.token_hex(6)
+    def cron(self) -> CronEntries:
+        """Return the store of cron jobs."""
+        from ojs_aws.adapters.dynamodb.cron import CronEntries
 
+        return CronEntries(self.aws.dynamodb, self.settings.table, write_token)
 
-THREADS: Final = 8
-"""Fewer than the connections that botocore keeps for a client."""
+    def wake_ups(self) -> CronWakeUps:
+        """Return the alarms that wake the tick for cron jobs."""
+        from ojs_aws.adapters.sqs import CronWakeUps
 
+        url = self.settings.queue_url_prefix + cron_queue_name(self.settings.queue_prefix)
+        return CronWakeUps(self.aws.sqs, url)
 
-class InThreads:
-    """Runs calls in parallel; the threads are made at the first use and kept.
+    def schemas(self) -> Schemas:
+        """Return the store of schemas."""
+        from ojs_aws.adapters.dynamodb.schemas import Schemas
 
-    A call sees the context variables of its caller, so that its log lines have the request's id,
-    and its calls of AWS the request's trace.
-    """
+        return Schemas(self.aws.dynamodb, self.settings.table, write_token)
 
-    def __init__(self) -> None:
-        """Start without threads."""
-        self._made: ThreadPoolExecutor | None = None
+    def unique(self) -> UniqueJobs:
+        """Return the store of unique jobs and their locks."""
+        from ojs_aws.adapters.dynamodb.unique import UniqueJobs
 
-    @property
-    def _pool(self) -> ThreadPoolExecutor:
-        if self._made is None:
-            self._made = ThreadPoolExecutor(THREADS, thread_name_prefix="ojs")
-        return self._made
+        return UniqueJobs(self.store)
 
-    def each(self, call: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
-        """Call the function for each item, in order as threads become free."""
-        contexts = [copy_context() for _ in items]
-        return self._pool.map(lambda context, item: context.run(call, item), contexts, items)
+    def fair_keys(self) -> FairKeys:
+        """Return the store of fairness keys."""
+        from ojs_aws.adapters.dynamodb.fairness import FairKeys
 
-    def both(self, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-        """Call both functions and wait for both."""
-        ahead = self._pool.submit(copy_context().run, first)
-        try:
-            right = second()
-        finally:
-            left = ahead.result()
-        return left, right
+        return FairKeys(self.store.client, self.store.table)
 
+    def line_marks(self) -> LineMarks:
+        """Return what copies the marks of wide queues into their lines."""
+        from ojs_aws.adapters.dynamodb.queues.line_marks import LineMarks
 
-def made(path: str, *given: object) -> Callable[[], Any]:
-    """Return what makes an adapter when it is called, and loads its module then.
+        lines = dict(self.settings.wide_queues)
+        return LineMarks(self.store.client, self.store.table, lines)
 
-    :param path: of its class, such as ``dynamodb.limits:Limits``.
-    :param given: what it is made with.
-    """
+    def sequences(self) -> Sequences:
+        """Return the store of sequences."""
+        from ojs_aws.adapters.dynamodb.sequences import Sequences
 
-    def make() -> Any:
-        module, _, name = path.partition(":")
-        return getattr(importlib.import_module(f"ojs_aws.adapters.{module}"), name)(*given)
+        return Sequences(self.store)
 
-    return make
+    def workflows(self) -> Workflows:
+        """Return the store of workflows."""
+        from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 
+        kept_s = self.settings.completed_retention_s
+        return Workflows(self.aws.dynamodb, self.settings.table, self.store, write_token, kept_s)
 
-def stores_on_demand(
-    settings: Settings, aws: AwsClients, store: JobStore
-) -> dict[str, Callable[[], Any]]:
-    """Return what makes the rarely needed stores of a deployment, by their names in ``Stores``."""
-    table, lines = (aws.dynamodb, settings.table), dict(settings.wide_queues)
-    bus = (settings.event_bus, settings.event_bus_types, settings.event_bus_type_prefix)
-    log = made(
-        "dynamodb.events.log:EventLog", *table, settings.event_retention_s, write_token, bool(lines)
-    )
-    alarms = settings.queue_url_prefix + cron_queue_name(settings.queue_prefix)
-    kept_s = settings.completed_retention_s
-    return {
-        "announce": made("events:EventBus", aws.events, *bus),
-        "api_keys": made("dynamodb.access:ApiKeys", *table),
-        "batches": made("dynamodb.batches:Batches", *table, store.retention, write_token),
-        "bulk": made("dynamodb.bulk:BulkRequests", *table),
-        "client_buckets": made("dynamodb.access:ClientBuckets", *table),
-        "cron": made("dynamodb.cron:CronEntries", *table, write_token),
-        "depths": made("dynamodb.queues.depths:Depths", *table, lines),
-        "events": log,
-        "failure_groups": made("dynamodb.failure_groups:FailureGroups", *table),
-        "fair_keys": made("dynamodb.fairness:FairKeys", *table),
-        "limits": made("dynamodb.limits:Limits", *table),
-        "line_marks": made("dynamodb.queues.line_marks:LineMarks", *table, lines),
-        "pools": made("dynamodb.workers:WorkerPools", *table),
-        "pressures": made("dynamodb.queues.depths:Pressures", *table),
-        "queue_bindings": made("dynamodb.queues.bindings:QueueBindings", *table),
-        "queue_settings": made("dynamodb.queues.settings:QueueSettingsStore", *table, write_token),
-        "schemas": made("dynamodb.schemas:Schemas", *table, write_token),
-        "sequences": made("dynamodb.sequences:Sequences", store),
-        "tallies": made("dynamodb.queues.tallies:Tallies", *table),
-        "tenant_tallies": made("dynamodb.queues.tallies:of_tenants", *table),
-        "unique": made("dynamodb.unique:UniqueJobs", store),
-        "wake_ups": made("sqs:CronWakeUps", aws.sqs, alarms),
-        "watermarks": made("dynamodb.watermarks:Watermarks", *table),
-        "workers": made("dynamodb.workers:WorkerRegistry", *table),
-        "workflows": made("dynamodb.workflows.store:Workflows", *table, store, write_token, kept_s),
-    }
+    def limits(self) -> Limits:
+        """Return the store of limits' buckets."""
+        from ojs_aws.adapters.dynamodb.limits import Limits
 
+        return Limits(self.aws.dynamodb, self.settings.table)
 
-def triggers(settings: Settings, aws: AwsClients) -> Triggers:
-    """Return the switch of Lambda workers' triggers."""
-    from ojs_aws.adapters.functions import LambdaTriggers
-    from ojs_aws.adapters.sqs import queue_arn
-    from ojs_aws.services.backend.foundation import NoTriggers
+    def client_buckets(self) -> ClientBuckets:
+        """Return the token buckets of API clients."""
+        from ojs_aws.adapters.dynamodb.access import ClientBuckets
 
-    if aws.functions is None:
-        return NoTriggers()
+        return ClientBuckets(self.aws.dynamodb, self.settings.table)
 
-    def arn_of(queue: str) -> str:
-        name = sqs_queue_name(settings.queue_prefix, queue)
-        return queue_arn(aws.sqs, settings.queue_url_prefix, name)
+    def batches(self) -> Batches:
+        """Return the logs of large batches."""
+        from ojs_aws.adapters.dynamodb.batches import Batches
 
-    return LambdaTriggers(aws.functions(), arn_of)
+        return Batches(self.aws.dynamodb, self.settings.table, self.store.retention, write_token)
+
+    def bulk(self) -> BulkRequests:
+        """Return the store of bulk operations."""
+        from ojs_aws.adapters.dynamodb.bulk import BulkRequests
+
+        return BulkRequests(self.aws.dynamodb, self.settings.table)
+
+    def queue_settings(self) -> QueueSettingsStore:
+        """Return the store of queues' settings."""
+        from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+
+        return QueueSettingsStore(self.aws.dynamodb, self.settings.table, write_token)
+
+    def queue_bindings(self) -> QueueBindings:
+        """Return the store of queues' bindings to functions."""
+        from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
+
+        return QueueBindings(self.aws.dynamodb, self.settings.table)
+
+    def triggers(self) -> Triggers:
+        """Return the switch of Lambda workers' triggers."""
+        from ojs_aws.adapters.functions import LambdaTriggers
+        from ojs_aws.adapters.sqs import queue_arn
+        from ojs_aws.services.backend.foundation import NoTriggers
+
+        if self.aws.functions is None:
+            return NoTriggers()
+
+        def arn_of(queue: str) -> str:
+            name = sqs_queue_name(self.settings.queue_prefix, queue)
+            return queue_arn(self.aws.sqs, self.settings.queue_url_prefix, name)
+
+        return LambdaTriggers(self.aws.functions(), arn_of)
+
+    def depths(self) -> Depths:
+        """Return the counters of bounded queues."""
+        from ojs_aws.adapters.dynamodb.queues.depths import Depths
+
+        return Depths(self.aws.dynamodb, self.settings.table, dict(self.settings.wide_queues))
+
+    def tallies(self) -> Tallies:
+        """Return the counters of what queues did."""
+        from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+
+        return Tallies(self.aws.dynamodb, self.settings.table)
+
+    def tenant_tallies(self) -> Tallies:
+        """Return the counters of what tenants did."""
+        from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+        from ojs_aws.adapters.dynamodb.queues.totals import TENANTS
+
+        return Tallies(self.aws.dynamodb, self.settings.table, TENANTS)
+
+    def failure_groups(self) -> FailureGroups:
+        """Return the store of failures that were grouped by error."""
+        from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
+
+        return FailureGroups(self.aws.dynamodb, self.settings.table)
+
+    def api_keys(self) -> ApiKeys:
+        """Return the store of API keys, which only one function may use."""
+        from ojs_aws.adapters.dynamodb.access import ApiKeys
+
+        return ApiKeys(self.aws.dynamodb, self.settings.table)
+
+    def pressures(self) -> Pressures:
+        """Return the store of how full queues are."""
+        from ojs_aws.adapters.dynamodb.queues.depths import Pressures
+
+        return Pressures(self.aws.dynamodb, self.settings.table)

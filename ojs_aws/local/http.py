@@ -9,7 +9,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ojs_aws.bootstrap.adapters import UuidGenerator
+from ojs_aws.bootstrap.clients import UuidGenerator
 from ojs_aws.dashboard.files import answer_file, wants_page
 from ojs_aws.domain.access import PermissionDeniedError
 from ojs_aws.domain.errors import InvalidRequestError

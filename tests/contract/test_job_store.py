@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
+from ojs_aws.adapters.dynamodb.jobs.transitions import reservation_values
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.conflicts import AlreadyStoredError, StaleJobError

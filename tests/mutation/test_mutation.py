@@ -194,7 +194,7 @@ def _in_a_process(work: Any) -> Any:
 
 def test_a_removal_changes_a_function_for_whoever_has_it() -> None:
     """The condition of the claim's update, without its clause on the state."""
-    from ojs_aws.adapters.dynamodb.jobs.reservations import claiming
+    from ojs_aws.adapters.dynamodb.jobs.transitions import claiming
     from ojs_aws.domain.job import Reservation
     from ojs_aws.domain.timestamps import Instant
 
@@ -204,7 +204,7 @@ def test_a_removal_changes_a_function_for_whoever_has_it() -> None:
         return str(update.arguments()["ConditionExpression"])
 
     def work() -> str:
-        made = read_source(path_of("ojs_aws.adapters.dynamodb.jobs.reservations"))
+        made = read_source(path_of("ojs_aws.adapters.dynamodb.jobs.transitions"))
         apply(made, next(each for each in mutants_of(made) if "JobState.AVAILABLE" in each.id))
         return condition()
 
@@ -278,7 +278,7 @@ def test_the_table_counts_each_removal_once(mutants: Sequence[Mutant]) -> None:
 def test_a_row_is_left_out_where_tables_nest(mutants: Sequence[Mutant]) -> None:
     """The message of a job's progress: a row of a table within another module's table."""
     from ojs_aws.adapters.dynamodb import columns as c
-    from ojs_aws.adapters.dynamodb.jobs.reservations import OUTCOME
+    from ojs_aws.adapters.dynamodb.jobs.transitions import OUTCOME
 
     (row,) = (each for each in mutants if "_PROGRESS without 'm'" in each.id)
 

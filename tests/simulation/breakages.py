@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 STORE: Final = "ojs_aws.adapters.dynamodb.jobs.store:JobStore"
-TRANSITIONS: Final = "ojs_aws.adapters.dynamodb.jobs.reservations"
+TRANSITIONS: Final = "ojs_aws.adapters.dynamodb.jobs.transitions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
 from ojs_aws.adapters.dynamodb.jobs.completed_list import CompletedList
 from ojs_aws.adapters.dynamodb.jobs.inserts import JobInserts, life_of
 from ojs_aws.adapters.dynamodb.jobs.reads import documents_of, job_key
-from ojs_aws.adapters.dynamodb.jobs.reservations import claiming, completing, extending
+from ojs_aws.adapters.dynamodb.jobs.transitions import claiming, completing, extending
 from ojs_aws.adapters.dynamodb.limits import releasing, taking
 from ojs_aws.adapters.dynamodb.table import condition
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
@@ -15,9 +15,6 @@ from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.queues.tallies import QueueTotals, StreamLag, Tally
 from ojs_aws.domain.timestamps import Instant
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 KEPT_S: Final = 31 * 24 * 3600
 """How long minutes are kept (ojs-admin-api, section 10.2, asks for 30 days)."""
@@ -209,11 +206,6 @@ class Tallies(InTable):
         if self.of.kept_s is not None:
             update.set(n.TTL, number(minute // 1000 + self.of.kept_s))
         return update
-
-
-def of_tenants(client: DynamoDBClient, table: str) -> Tallies:
-    """Return the counters of tenants."""
-    return Tallies(client, table, t.TENANTS)
 
 
 def _adding(minute: Instant, tally: Tally, token: str, lag: StreamLag | None) -> Update:

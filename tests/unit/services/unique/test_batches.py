@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.bootstrap.adapters import InThreads
+from ojs_aws.bootstrap import InThreads
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError, OjsError
 from ojs_aws.domain.job import JobState

@@ -1,7 +1,7 @@
-"""Stores reservations: their attributes, and the updates that start, extend and complete a job.
+"""Builds the updates that start, extend and complete a job, and stores what they write of it.
 
-These updates are of a job of any version, and need no read. Progress and checkpoints, which a
-worker reports while it has a job, are attributes of its item, too.
+The updates are of a job of any version, and need no read. Beside them are the attributes of
+reservations, and of progress and checkpoints, which a worker reports while it has a job.
 """
 
 from __future__ import annotations
