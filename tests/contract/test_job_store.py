@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ojs_aws.adapters.dynamodb.jobs.transitions import reservation_values
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.jobs.transitions import reservation_values
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.conflicts import AlreadyStoredError, StaleJobError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
