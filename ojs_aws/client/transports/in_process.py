@@ -22,8 +22,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import ANY_DEPTH, parse_object
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.build import check_envelope_size
-from ojs_aws.services.jobs.push_result import PushResult
-from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.jobs.render import PushResult, render_job
 from ojs_aws.services.stored_jobs.change import JobChange
 
 if TYPE_CHECKING:

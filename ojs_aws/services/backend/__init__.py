@@ -19,8 +19,7 @@ from ojs_aws.services.backend.features import (
 )
 from ojs_aws.services.backend.foundation import Foundation
 from ojs_aws.services.backend.jobs import JobServices, SchemaServices
-from ojs_aws.services.backend.queues import QueueServices
-from ojs_aws.services.backend.upkeep import UpkeepServices
+from ojs_aws.services.backend.queues import QueueServices, UpkeepServices
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
@@ -51,7 +50,7 @@ class Backend(Foundation):
         self.dead_letters = DeadLetterServices(self, self.queues, self.bulk)
         self.cron = CronServices(self, self.jobs)
         self.workflows = WorkflowServices(self, self.jobs)
-        self.upkeep = UpkeepServices(self, self.queues, self.workflows)
+        self.upkeep = UpkeepServices(self, self.queues, lambda: self.workflows.service)
 
     @cached_property
     def sequence_advance(self) -> SequenceAdvance:

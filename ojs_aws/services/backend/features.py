@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ojs_aws.services.backend.foundation import FeatureServices
+
 if TYPE_CHECKING:
     from ojs_aws.services.access.callers import CompletionEvents
     from ojs_aws.services.backend.foundation import Foundation
@@ -28,14 +30,7 @@ if TYPE_CHECKING:
     from ojs_aws.services.workflows.service import WorkflowService
 
 
-class _Services:
-    """Holds what a feature shares with the others, and makes nothing yet."""
-
-    def __init__(self, shared: Foundation) -> None:
-        self._shared = shared
-
-
-class _ServicesOnJobs(_Services):
+class _ServicesOnJobs(FeatureServices):
     """Holds the services of jobs as well."""
 
     def __init__(self, shared: Foundation, jobs: JobServices) -> None:
@@ -90,7 +85,7 @@ class BulkServices(_ServicesOnJobs):
         return CompletionEvents(shared.stores.bulk(), shared.clock, shared.ids)
 
 
-class DeadLetterServices(_Services):
+class DeadLetterServices(FeatureServices):
     """Holds dead letters, one or many, and the rules that replay and prune them."""
 
     def __init__(self, shared: Foundation, queues: QueueServices, bulk: BulkServices) -> None:
@@ -147,7 +142,7 @@ class DeadLetterServices(_Services):
         )
 
 
-class OutcomeServices(_Services):
+class OutcomeServices(FeatureServices):
     """Holds results, checkpoints and progress."""
 
     @cached_property
@@ -235,7 +230,7 @@ class WorkflowServices(_ServicesOnJobs):
         )
 
 
-class WorkerServices(_Services):
+class WorkerServices(FeatureServices):
     """Holds the registry of workers, their heartbeats, and their pools."""
 
     @cached_property

@@ -218,3 +218,11 @@ class Foundation:
         """Put the jobs of batches that a sequence names there; return False if there are none."""
         batches = self.batch_push
         return self._sequence_batches.settle(seen, batches.batches, batches.place)
+
+
+class FeatureServices:
+    """Holds what the services of a feature share with all others."""
+
+    def __init__(self, shared: Foundation) -> None:
+        """Make nothing yet."""
+        self._shared = shared

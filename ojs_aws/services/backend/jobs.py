@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ojs_aws.services.backend.foundation import FeatureServices
+
 if TYPE_CHECKING:
     from ojs_aws.domain.credentials import Actor
     from ojs_aws.middleware.enqueuer import Enqueuer
@@ -25,12 +27,8 @@ if TYPE_CHECKING:
     from ojs_aws.services.stored_jobs.change import JobChange
 
 
-class SchemaServices:
+class SchemaServices(FeatureServices):
     """Holds the registry of schemas and the check of arguments against them."""
-
-    def __init__(self, shared: Foundation) -> None:
-        """Make nothing yet."""
-        self._shared = shared
 
     @cached_property
     def registry(self) -> SchemaRegistry:
@@ -48,12 +46,12 @@ class SchemaServices:
         return SchemaValidation(stores.schemas(), self._shared.clock, stores.processor_s)
 
 
-class JobServices:
+class JobServices(FeatureServices):
     """Holds the operations on jobs."""
 
     def __init__(self, shared: Foundation, queues: QueueServices, schemas: SchemaServices) -> None:
         """Make nothing yet."""
-        self._shared = shared
+        super().__init__(shared)
         self._queues = queues
         self._schemas = schemas
 

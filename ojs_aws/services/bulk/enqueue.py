@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.runtime import Clock
     from ojs_aws.services.jobs.push import Push
-    from ojs_aws.services.jobs.push_result import PushResult
+    from ojs_aws.services.jobs.render import PushResult
 
 MAX_ITEMS: Final = 1000
 """The most items of one bulk operation (section 9.1)."""

@@ -18,7 +18,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, decode, stored_texts
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
-from ojs_aws.services.jobs.push_result import PushResult, push_result_of, settled
+from ojs_aws.services.jobs.render import PushResult, push_result_of, settled
 from ojs_aws.services.queues.backpressure import Backpressure, Capacity
 from ojs_aws.services.stored_jobs.messages import JobMessages
 

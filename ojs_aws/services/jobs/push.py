@@ -23,7 +23,7 @@ from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
 from ojs_aws.services.jobs.build import CheckedJob, JobBuilder
 from ojs_aws.services.jobs.new_jobs import NewJobs
-from ojs_aws.services.jobs.push_result import PushResult, not_pushed, raise_swallowed, rejecting
+from ojs_aws.services.jobs.render import PushResult, not_pushed, raise_swallowed, rejecting
 
 if TYPE_CHECKING:
     from ojs_aws.services.fairness import FairPlaces

@@ -1,11 +1,16 @@
-"""Shows and sets limits for operators (ojs-rate-limiting, 7.2, 10)."""
+"""Shows limits within the bounds of callers, and sets them (ojs-rate-limiting, 7.2, 10).
+
+A limit that covers a queue or a type by itself says so in its key (``queue:email``). All other keys
+are shared by whoever names them: what they count is also of others.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.access import UNBOUND, View
@@ -23,10 +28,9 @@ from ojs_aws.domain.limits.policies import (
     read_limit,
     read_override,
 )
-from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of
+from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of, type_key
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.limits.seen import SeenLimits, is_seen
 from ojs_aws.services.queues.service import Queues
 
 if TYPE_CHECKING:
@@ -39,13 +43,51 @@ MAX_TYPES: Final = 1_000
 MAX_QUEUES: Final = 10
 MAX_ROWS: Final = 1_000
 """Where it is looked how many jobs wait: queues, and jobs at the head of each."""
-
 MAX_WOKEN: Final = 100
-
 SKIPPED_AT_ONCE: Final = 1_000
 """Limits that one query passes over."""
 
 _logger = logging.getLogger(__name__)
+
+
+def is_seen(key: str, view: View) -> bool:
+    """Return whether a view includes all jobs that a limit counts."""
+    scope = scope_of(key)
+    return view == UNBOUND or (scope is not None and view.shows(scope.queue, scope.type))
+
+
+def seen_page(limits: Limits, view: View, after: str, limit: int) -> Sequence[Bucket]:
+    """Return up to ``limit`` buckets that a caller with bounds may see, by key, after a key.
+
+    Makes a read or a query, or both, for each of the bounds: the queues if there are any.
+    """
+    found = dict[str, Bucket]()
+    for bound in view.queues or view.types:
+        key = queue_key(bound) if view.queues else type_key(bound)
+        is_name = not bound.endswith("*")
+        prefix = f"{key}:type:" if is_name else key[:-1]
+        if is_name and key > after and is_seen(key, view) and (named := limits.load(key)):
+            found[key] = named
+        found |= {each.key: each for each in _beginning(limits, view, prefix, after, limit)}
+    return [found[key] for key in sorted(found)[:limit]]
+
+
+def _beginning(limits: Limits, view: View, prefix: str, after: str, limit: int) -> Iterator[Bucket]:
+    """Yield the buckets whose keys begin so: all of them are of the caller's queues."""
+    count = 0
+    # A text before all that begin so, and behind all smaller ones that matter:
+    behind = max(after, prefix[:-1] + chr(ord(prefix[-1]) - 1) + "\U0010ffff")
+    while count < limit:
+        page = limits.page(behind, limit)
+        for bucket in page:
+            if not bucket.key.startswith(prefix):
+                return
+            if is_seen(bucket.key, view):
+                count += 1
+                yield bucket
+        if len(page) < limit:
+            return
+        behind = page[-1].key
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +137,7 @@ class LimitAdmin:
         :param skip: how many limits to pass over first; they are read for that.
         :param view: what the caller may see.
         """
-        read = self.limits.page if view == UNBOUND else SeenLimits(self.limits, view).page
+        read = self.limits.page if view == UNBOUND else partial(seen_page, self.limits, view)
         while skip > 0:
             passed = read(after, min(skip, SKIPPED_AT_ONCE))
             if not passed:
@@ -105,8 +147,8 @@ class LimitAdmin:
         shown = found[:limit]
         following = shown[-1].key if len(found) > limit else ""
         now, waiting = self.clock.now(), _Waiting(self.store, self.queues)
-        known = [each for each in shown if _is_known(each, now)]
-        return [self._counted(each, waiting, now) for each in known], following
+        counted = [self._counted(each, waiting, now) for each in shown if _is_known(each, now)]
+        return counted, following
 
     def override(self, key: str, value: JsonValue) -> Counted:
         """Set the policy that applies to a key, whatever jobs name (section 10.2).
@@ -153,11 +195,13 @@ class LimitAdmin:
 
         :raises NotFoundError: no operator has set a policy for the key.
         """
-        now, scope = self.clock.now(), self._scope(check_key(key))
-        bucket = self.limits.load(key)
+        scope, bucket = self._scope(check_key(key)), self.limits.load(key)
         if bucket is None or not bucket.override:
             raise _unknown(key)
-        self.limits.lift(key, scope, now)
+        self._lift(bucket, scope)
+
+    def _lift(self, bucket: Bucket, scope: LimitScope | None) -> None:
+        self.limits.lift(bucket.key, scope, self.clock.now())
         self._copy_mark(scope)
         self.wake(bucket, scope)
 
@@ -177,10 +221,7 @@ class LimitAdmin:
     def unlimit_queue(self, queue: str) -> None:
         """Remove the limit of a queue; a queue without one stays as it is."""
         self.queues.check(queue)
-        key, scope = queue_key(queue), LimitScope(queue=queue)
-        self.limits.lift(key, scope, self.clock.now())
-        self._copy_mark(scope)
-        self.wake(Bucket(key=key), scope)
+        self._lift(Bucket(key=queue_key(queue)), LimitScope(queue=queue))
 
     def _scope(self, key: str) -> LimitScope | None:
         """Return the jobs that a key covers by itself, with its names checked."""
@@ -209,8 +250,7 @@ class LimitAdmin:
         scope = scope_of(bucket.key)
         counts = effective(own, bucket, now, is_scope=scope is not None) or Limit(key=bucket.key)
         rows, is_exact = waiting.for_bucket(bucket, scope)
-        override = override_of(bucket, now)
-        return Counted(bucket, counts, now, override, rows, is_exact)
+        return Counted(bucket, counts, now, override_of(bucket, now), rows, is_exact)
 
 
 @dataclass(slots=True)
@@ -219,44 +259,30 @@ class _Waiting:
 
     store: JobStore
     queues: Queues
-    known: dict[str, tuple[Counter[str], bool]] = field(default_factory=dict)
+    known: dict[str, tuple[Counter[tuple[str, str]], bool]] = field(default_factory=dict)
 
     def for_bucket(self, bucket: Bucket, scope: LimitScope | None) -> tuple[int, bool]:
         """Return how many jobs wait for a bucket, and whether that is all."""
         if scope is not None and scope.queue and not scope.type:
             count = self.store.count(scope.queue, JobList.READY)
             return count.rows, count.is_exact
-        name = _of_key(bucket.key) if scope is None else _of_scope(scope)
+        name = ("key", bucket.key)
+        if scope is not None:
+            name = ("tenant", scope.tenant) if scope.tenant else ("type", scope.type)
         queues = _queues_of(bucket, scope, self.queues)
         counts = [self._of(queue) for queue in queues[:MAX_QUEUES]]
         is_exact = len(queues) <= MAX_QUEUES and all(exact for _, exact in counts)
         return sum(counter[name] for counter, _ in counts), is_exact
 
-    def _of(self, queue: str) -> tuple[Counter[str], bool]:
+    def _of(self, queue: str) -> tuple[Counter[tuple[str, str]], bool]:
         """Count the jobs at a queue's head by bucket and by type; say whether these are all."""
         if queue not in self.known:
             page = self.store.listed(queue, JobList.READY, MAX_ROWS, newest_first=False)
-            counter = Counter(_of_type(row.type) for row in page.jobs)
-            counter.update(_of_key(limit_of(row.sort_key)) for row in page.jobs)
-            counter.update(_of_tenant(tenant_in(row.sort_key)) for row in page.jobs)
+            counter = Counter(("type", row.type) for row in page.jobs)
+            counter.update(("key", limit_of(row.sort_key)) for row in page.jobs)
+            counter.update(("tenant", tenant_in(row.sort_key)) for row in page.jobs)
             self.known[queue] = counter, not page.cursor
         return self.known[queue]
-
-
-def _of_key(key: str) -> str:
-    return f"k {key}"
-
-
-def _of_type(type_: str) -> str:
-    return f"t {type_}"
-
-
-def _of_tenant(tenant: str) -> str:
-    return f"o {tenant}"
-
-
-def _of_scope(scope: LimitScope) -> str:
-    return _of_tenant(scope.tenant) if scope.tenant else _of_type(scope.type)
 
 
 def _queues_of(bucket: Bucket, scope: LimitScope | None, queues: Queues) -> Sequence[str]:

@@ -123,7 +123,8 @@ class QueueConfigAdmin:
         for _ in range(TRIES):
             found = self.store.load([name, DEFAULT_POLICY])
             before = found.get(name, QueueSettings(queue=name))
-            if before.state is QueueState.DELETED:
+            is_back = before.state is QueueState.DELETED
+            if is_back:
                 before = replace(before, members={})
             own = self._own(name, before, found.get(DEFAULT_POLICY))
             after = changed_members(own, patch)
@@ -133,7 +134,6 @@ class QueueConfigAdmin:
                 if own.get(SHARDS) != after.get(SHARDS):
                     self.queues.copy_marks(name)  # before the first job of a further line
                 self.queues.registry.note(name, self.clock.now())
-            is_back = before.state is QueueState.DELETED
             state = QueueState.ACTIVE if is_back else before.state
             base = replace(before, state=state, by=stored_actor(by, before.revision + 1))
             try:
@@ -191,20 +191,13 @@ class QueueConfigAdmin:
             raise _busy(name) from None
         if info.paused_at is not None:
             self.queues.resume(name, by)
-        return {
-            "queue": name,
-            "name": name,
-            "strategy": "reject",
-            "jobs_affected": 0,
-            "state": "deleted",
-            "deleted": True,
-        }
+        said: Members = {"queue": name, "name": name, "strategy": "reject", "jobs_affected": 0}
+        return said | {"state": "deleted", "deleted": True}
 
     def states(self) -> dict[str, QueueSettings]:
         """Return what was set for each queue; one query."""
         return {settings.queue: settings for settings in self.store.all()}
 
-    # ------------------------------------------------------------------------------- parts
     def _info(self, name: str) -> QueueInfo:
         """Return the queue in the registry, unless it was deleted and has no jobs.
 
@@ -236,13 +229,9 @@ class QueueConfigAdmin:
         self._info(name)
         for _ in range(TRIES):
             before = self.store.load([name]).get(name, QueueSettings(queue=name))
-            after = replace(
-                before,
-                state=state,
-                revision=before.revision + 1,
-                updated_at=self.clock.now(),
-                by=stored_actor(by, before.revision + 1),
-            )
+            revision, now = before.revision + 1, self.clock.now()
+            whose = stored_actor(by, revision)
+            after = replace(before, state=state, revision=revision, updated_at=now, by=whose)
             try:
                 self.store.save(before, after)
             except StaleSettingsError:
@@ -255,9 +244,8 @@ class QueueConfigAdmin:
         if name == DEFAULT_POLICY:
             return dict(before.members)
         if before.revision == 0 and default is not None:
-            kept = self._limit(name)
             inherited = {each: value for each, value in default.members.items() if each in AT_FETCH}
-            return {**inherited, **limit_members(kept)}
+            return {**inherited, **limit_members(self._limit(name))}
         return {**before.members, **limit_members(self._limit(name))}
 
     def _limit(self, name: str) -> Limit | None:

@@ -1,10 +1,15 @@
-"""Counts what queues and tenants did and hold, and counts again what is quiet.
+"""Counts what queues and tenants did and hold, counts again what is quiet, and learns run times.
 
 A batch of changes makes one write for each queue and minute (what the queue did, and what it holds
 now), and one for each tenant. A change is counted only when it will not come again: what failed in
 a batch is counted with its repeat. A batch that comes again all the same, because a process died
 between the write and its answer, is known by its token and not counted twice, unless another shard
 has written in between (decision 34).
+
+How long jobs of each type run is kept, and added once in a minute to what stands with the settings
+of fair queues in which that is their cost: PUSH reads these anyhow. A process that dies takes the
+run times of a minute with it, and an update that is made twice counts them twice: means do not
+change by it.
 """
 
 from __future__ import annotations
@@ -26,7 +31,9 @@ from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.depths import Depths
+    from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
+    from ojs_aws.domain.fairness import Runs
 
 _logger = logging.getLogger(__name__)
 QUIET_MS: Final = 45_000
@@ -34,6 +41,12 @@ QUIET_MS: Final = 45_000
 lags, and than any request takes; ticks are a minute apart, and one of them may come twice."""
 RECOUNTED: Final = 1_000_000
 """Jobs that a recount goes through at most."""
+
+WRITE_EVERY_MS: Final = 60_000
+"""A process writes what it has learnt of a queue this often at most."""
+
+MAX_QUEUES: Final = 1_000
+"""Queues that a process learns of at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +220,55 @@ def _bounded(settings: Mapping[str, QueueSettings], used: Callable[[], Iterable[
         if (own := settings.get(name)) is None
         or (own.state is not QueueState.DELETED and (is_default or "max_size" in own.members))
     )
+
+
+@dataclass(slots=True)
+class _Learnt:
+    """Holds run times of a queue that are not written yet, and when they may be."""
+
+    runs: dict[str, Runs] = field(default_factory=dict)
+    due_at: Instant = field(default_factory=lambda: Instant(0))
+
+
+@dataclass(frozen=True, slots=True)
+class CostLearner:
+    """Learns the run times of types, by the queue."""
+
+    settings: Callable[[], QueueSettingsStore]
+    clock: Clock
+    _queues: dict[str, _Learnt] = field(default_factory=dict)
+
+    def note(self, changes: Iterable[Changed]) -> None:
+        """Learn from jobs that completed: a read and an update for each queue and minute."""
+        from ojs_aws.domain.fairness import NO_RUNS, Runs  # few queues are fair
+
+        now, queues = self.clock.now(), dict[str, _Learnt]()
+        for change in changes:
+            job, run_ms = change.after, change.run_ms
+            if job is None or run_ms is None:
+                continue
+            if job.queue not in self._queues and len(self._queues) >= MAX_QUEUES:
+                self._queues.clear()
+            learnt = queues[job.queue] = self._queues.setdefault(job.queue, _Learnt())
+            known = learnt.runs.get(job.type, NO_RUNS)
+            learnt.runs[job.type] = known.plus(Runs(1, run_ms))
+        for queue, learnt in queues.items():
+            if now >= learnt.due_at:
+                learnt.due_at = Instant(now + WRITE_EVERY_MS)
+                self._write(queue, learnt)
+
+    def _write(self, queue: str, learnt: _Learnt) -> None:
+        """Add what was learnt to what is known; later, if others do so or AWS does not take it."""
+        from ojs_aws.domain.fairness import added_runs, read_run_times, run_times_text
+
+        learnt.runs = added_runs({}, learnt.runs)  # however many types clients make up
+        try:
+            own = self.settings().load([queue]).get(queue)
+            if own is not None:
+                text = run_times_text(added_runs(read_run_times(own.run_times), learnt.runs))
+                if not self.settings().learn(own, text):
+                    return
+        except OjsError:
+            _logger.warning("Could not write the run times of %s", queue, exc_info=True)
+            return
+        learnt.runs.clear()

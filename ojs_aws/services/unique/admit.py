@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.conflicts import NotAdmittedError, TransactionTooLargeError
-from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, NotFoundError
+from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import Document, JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.batches import MAX_ACTIONS, Admission, UniqueLock
@@ -26,10 +26,12 @@ from ojs_aws.services.unique.entries import (
     UniqueEntry,
     WantedJob,
     check_whole,
+    contended,
     entries_of,
     fresh,
     naming,
     outcomes,
+    rejected,
     until_of,
 )
 
@@ -118,7 +120,6 @@ class Uniqueness:
             self.decide_on(entry, self.jobs.lock(wanted.record.unique_key), same)
         return entry.let, entry.admission
 
-    # ------------------------------------------------------------------ what stood in the way
     def _settle_own(
         self, entries: Sequence[UniqueEntry], existing: dict[int, JobRecord], same: Same
     ) -> None:
@@ -167,7 +168,7 @@ class Uniqueness:
         elif (current := self.blocker(entry.wanted, holder, now)) is None:
             fresh(entry, lock)
         elif policy.on_conflict is OnConflict.REJECT:
-            raise _rejected(record, current)
+            raise rejected(record, current)
         elif policy.on_conflict is OnConflict.IGNORE:
             entry.let = Admitted(record=self.changer.store.fill(current), is_duplicate=True)
             entry.admission = None
@@ -267,14 +268,6 @@ class Uniqueness:
         return entry.admission
 
 
-def contended() -> BackendUnavailableError:
-    """Return the error of a request that always lost to others: it stored nothing."""
-    return BackendUnavailableError(
-        "Too many requests want the same uniqueness key or sequence at once.",
-        hint="Repeat the request.",
-    )
-
-
 def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) -> bool:
     """Return whether an operator moved the holder out of the queue in its key.
 
@@ -302,17 +295,3 @@ def _check_size(admissions: Sequence[Admission]) -> None:
     )
     if actions > MAX_ACTIONS:
         raise TransactionTooLargeError(actions)
-
-
-def _rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
-    return DuplicateError(
-        f"Job '{existing.id}' has the same uniqueness key and is {existing.state}.",
-        details={
-            "existing_job_id": existing.id,
-            "existing_job_state": str(existing.state),
-            "unique_key": record.unique_key,
-            "uniqueness_key": record.unique_key,
-        },
-        hint="Wait until that job has left the policy's states, or choose another 'on_conflict'.",
-        existing=(existing.queue, existing.type, existing.tenant),
-    )

@@ -20,13 +20,14 @@ from ojs_aws.domain.jobs.batches import Admission, StagedJob, StoredJob, UniqueL
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, parse_unique_policy
-from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness, contended
+from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness
 from ojs_aws.services.unique.entries import (
     Admitted,
     Same,
     UniqueEntry,
     WantedJob,
     check_whole,
+    contended,
     entries_of,
     fresh,
     outcomes,

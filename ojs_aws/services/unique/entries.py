@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.conflicts import id_taken
-from ojs_aws.domain.errors import DuplicateError
+from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.timestamps import Instant
@@ -143,3 +143,26 @@ def outcomes(entries: Sequence[UniqueEntry]) -> list[Admitted]:
 def naming(entries: Sequence[UniqueEntry], at: int) -> AbstractContextManager[None]:
     """Name in an error which job of a batch it is about."""
     return at_index(at) if len(entries) > 1 else nullcontext()
+
+
+def contended() -> BackendUnavailableError:
+    """Return the error of a request that always lost to others: it stored nothing."""
+    return BackendUnavailableError(
+        "Too many requests want the same uniqueness key or sequence at once.",
+        hint="Repeat the request.",
+    )
+
+
+def rejected(record: JobRecord, existing: JobRecord) -> DuplicateError:
+    """Return the error of a job that another one with its key keeps out."""
+    return DuplicateError(
+        f"Job '{existing.id}' has the same uniqueness key and is {existing.state}.",
+        details={
+            "existing_job_id": existing.id,
+            "existing_job_state": str(existing.state),
+            "unique_key": record.unique_key,
+            "uniqueness_key": record.unique_key,
+        },
+        hint="Wait until that job has left the policy's states, or choose another 'on_conflict'.",
+        existing=(existing.queue, existing.type, existing.tenant),
+    )

@@ -14,7 +14,7 @@ from ojs_aws.domain.workflows.definition import Definition
 from ojs_aws.domain.workflows.dependencies import MAX_FAULTS, refusal
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
-from ojs_aws.services.jobs.push_result import raise_swallowed, rejecting
+from ojs_aws.services.jobs.render import raise_swallowed, rejecting
 
 if TYPE_CHECKING:
     from ojs_aws.services.jobs.push import Push

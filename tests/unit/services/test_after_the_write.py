@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, DuplicateError
 from ojs_aws.services.bulk.enqueue import StoredAnswer
-from ojs_aws.services.jobs.push_result import PushResult
+from ojs_aws.services.jobs.render import PushResult
 from ojs_aws.services.workflows.write import MAX_STARTS
 from tests.simulation.world import World
 from tests.unit.services.workflows.test_advance import definition

@@ -11,8 +11,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import check_count
 from ojs_aws.domain.json_text import encode
 from ojs_aws.services.jobs.build import check_envelope_size
-from ojs_aws.services.jobs.push_result import PushResult
-from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.jobs.render import PushResult, render_job
 from ojs_aws.services.stored_jobs.change import JobChange
 from ojs_aws.transport.http.authorization import bind_jobs
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call

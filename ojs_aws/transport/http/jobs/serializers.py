@@ -19,7 +19,7 @@ from ojs_aws.transport.http.calls import JsonOf
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.services.jobs.push_result import PushResult
+    from ojs_aws.services.jobs.render import PushResult
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.answers import DirectiveName
     from ojs_aws.transport.http.jobs import models

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.services.limits.seen import SeenLimits, is_seen
+from ojs_aws.services.limits.admin import is_seen, seen_page
 
 MINE = View(queues=("mine", "my-*"))
 TYPED = View(types=("a.b", "c.*"))
@@ -61,7 +61,7 @@ class Keys:
 
 
 def seen(limits: Keys, view: View, limit: int, after: str = "") -> list[str]:
-    page = SeenLimits(cast("Limits", limits), view).page(after, limit)
+    page = seen_page(cast("Limits", limits), view, after, limit)
     return [bucket.key for bucket in page]
 
 

@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
 from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.queues.state import Pressure, QueueSettings
-from ojs_aws.services.jobs.push_result import PushResult, settled
+from ojs_aws.services.jobs.render import PushResult, settled
 from ojs_aws.services.queues.backpressure import Backpressure
 from ojs_aws.services.queues.push_settings import PushSettingsCache
 from ojs_aws.testing.deployment import FakeClock

@@ -14,8 +14,7 @@ from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.queues.state import QueueSettings
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.queues.counters import Changed
-from ojs_aws.services.queues.fair_costs import MAX_QUEUES, WRITE_EVERY_MS, CostLearner
+from ojs_aws.services.queues.counters import MAX_QUEUES, WRITE_EVERY_MS, Changed, CostLearner
 from ojs_aws.testing.deployment import FakeClock
 
 if TYPE_CHECKING:
