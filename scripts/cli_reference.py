@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ojs_aws.cli.app import app
-from ojs_aws.cli.reference import in_document
+from ojs_aws.cli.app import app, in_document
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 

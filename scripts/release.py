@@ -20,7 +20,7 @@ from typing import Final
 from ojs_aws import __version__
 from ojs_aws.cdk.bundle import Target
 from ojs_aws.cdk.published_template import rendered
-from ojs_aws.cli.deployment.deploy_bundles import made_bundle
+from ojs_aws.cli.deployment.deploy_needs import made_bundle
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 DIST: Final = CHECKOUT / "dist"

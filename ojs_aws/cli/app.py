@@ -1,10 +1,10 @@
-"""Builds the command's tree. Each subcommand imports what it needs when it runs."""
+"""Builds the command's tree and its reference. Subcommands import what they need when they run."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from importlib.util import find_spec
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 try:
@@ -21,16 +21,18 @@ from ojs_aws.cli import (
     init,
     keys,
     limits,
+    local,
     monitor,
     outbox,
     queues,
     run,
+    sequences,
     tenants,
     workers,
     workflows,
 )
 from ojs_aws.cli.deployment import cost, deploy, doctor, preflight, readiness, restore
-from ojs_aws.cli.jobs import changes, dead_letters, enqueue, erase, sequences, views
+from ojs_aws.cli.jobs import changes, dead_letters, enqueue, erase, views
 from ojs_aws.cli.migration import command as migrate
 from ojs_aws.cli.verify import command as verify
 
@@ -57,6 +59,100 @@ def flow_help(app: typer.Typer) -> None:
             flow_help(group.typer_instance)
 
 
+_BEGIN = "<!-- reference -->"
+_END = "<!-- /reference -->"
+
+SHARED = frozenset({"url", "api_key", "as_json"})
+"""Options of every command that talks to a server; described once."""
+
+
+def reference_of(app: typer.Typer) -> str:
+    """Return every command with its arguments and options."""
+    root = typer.main.get_command(app)
+    parts = [_described(path, each) for path, each in _commands(root, ("ojs-aws",))]
+    return "\n\n".join(parts)
+
+
+def in_document(text: str, app: typer.Typer) -> str:
+    """Return a document with the reference between its marks.
+
+    :raises ValueError: it has no marks.
+    """
+    before, begin, rest = text.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not end:
+        raise ValueError(f"The document lacks {_BEGIN} and {_END}.")
+    return f"{before}{begin}\n{reference_of(app)}\n{end}{after}"
+
+
+def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the commands below a group in the order of its help, depth first."""
+    for name, each in group.commands.items():
+        if each.hidden:
+            continue
+        if hasattr(each, "commands"):
+            yield from _commands(each, (*path, name))
+        else:
+            yield " ".join((*path, name)), each
+
+
+def _described(path: str, command: Any) -> str:
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [
+        each
+        for each in command.params
+        if each.param_type_name == "option" and each.name not in SHARED | {"help"}
+    ]
+    usage = " ".join([path, *(_usage(each) for each in arguments)])
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    text = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    lines = [
+        f"### `{path}`",
+        "",
+        text,
+        "",
+        "```",
+        usage + _tail(options),
+        "```",
+    ]
+    rows = [(_usage(each), each) for each in arguments]
+    rows += [(", ".join(each.opts), each) for each in options]
+    if rows:
+        lines += ["", "| | |", "|---|---|"]
+        lines += [f"| `{name}` | {_help(each)} |" for name, each in rows]
+    if command.epilog:
+        lines += ["", *_examples(command.epilog)]
+    return "\n".join(lines)
+
+
+def _usage(argument: Any) -> str:
+    name = (argument.metavar or argument.name).upper()
+    if argument.nargs == -1 or argument.multiple:
+        name += "..."
+    return name if argument.required else f"[{name}]"
+
+
+def _tail(options: list[Any]) -> str:
+    return " [OPTIONS]" if options else ""
+
+
+def _help(parameter: Any) -> str:
+    text = str(parameter.help or "").replace("|", "\\|")
+    default = parameter.default
+    is_shown = default not in (None, "", False, (), []) and not callable(default)
+    default_text = f" Default: `{default}`." if is_shown else ""
+    needed = " Required." if parameter.required and parameter.param_type_name == "option" else ""
+    return text + default_text + needed
+
+
+def _examples(epilog: str) -> list[str]:
+    """Return the examples of an epilog as a block of shell."""
+    if not epilog.startswith("Example"):
+        return [epilog]
+    commands = epilog.partition(":")[2].strip().split("\n\n")
+    return ["```sh", *(each.strip() for each in commands), "```"]
+
+
 hide_types_of_flags()
 
 app = typer.Typer(
@@ -68,41 +164,44 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-enqueue.register(app)
-_groups = (
-    changes,
-    queues,
-    limits,
-    sequences,
-    tenants,
-    workers,
-    cron,
-    workflows,
-    dead_letters,
-    outbox,
-    migrate,
-    keys,
-    restore,
-)
-for _group in _groups:
-    app.add_typer(_group.app)
-app.add_typer(restore.documents_app)
-app.add_typer(workers.pools_app)
-app.add_typer(bindings.app)
-views.register(app)
-erase.register(changes.app)
-events.register_errors(app)
-events.register(app)
-monitor.register(app)
-dashboard.register(app)
-doctor.register(app)
-readiness.register(app)
-preflight.register(app)
-deploy.register(app)
-verify.register(app)
-init.register(app)
-cost.register(app)
-run.register(app)
+changes.app.registered_commands += erase.app.registered_commands
+for _group in (
+    changes.app,
+    queues.app,
+    limits.app,
+    sequences.app,
+    tenants.app,
+    workers.app,
+    cron.app,
+    workflows.app,
+    dead_letters.app,
+    outbox.app,
+    migrate.app,
+    keys.app,
+    restore.app,
+    restore.documents_app,
+    workers.pools_app,
+    bindings.app,
+    local.demos,
+):
+    app.add_typer(_group)
+for _root in (
+    enqueue,
+    views,
+    events,
+    monitor,
+    dashboard,
+    doctor,
+    readiness,
+    preflight,
+    deploy,
+    verify,
+    init,
+    cost,
+    run,
+    local,
+):
+    app.registered_commands += _root.app.registered_commands
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -124,127 +223,6 @@ def root(
 ) -> None:
     """Open Job Spec on AWS."""
     del version  # shown by then
-
-
-@app.command()
-def local(
-    port: Annotated[
-        int, typer.Option(envvar="OJS_PORT", help="Port to listen on; 0 picks a free one.")
-    ] = 8080,
-    host: Annotated[
-        str, typer.Option(envvar="OJS_HOST", help="Address to listen on.")
-    ] = "127.0.0.1",
-    worker: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A LambdaWorker to run in the server, or its handler, as module:attribute. May "
-            "be repeated. "
-            "Without one, the demo worker serves the queue 'demo'."
-        ),
-    ] = None,
-    endpoint_url: Annotated[
-        str | None,
-        typer.Option(help="Another AWS endpoint (an emulator); default: moto in this process."),
-    ] = None,
-    auth: Annotated[
-        bool, typer.Option("--auth", help="Require API keys, as a deployment does; print some.")
-    ] = False,
-    cors_origin: Annotated[
-        list[str] | None,
-        typer.Option(help="An origin whose pages may use the server. May be repeated."),
-    ] = None,
-    host_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A name that leads to this server, beside localhost. Requests under other names "
-            "are refused. May be repeated."
-        ),
-    ] = None,
-    environment: Annotated[
-        str,
-        typer.Option(
-            help="What the dashboard calls the environment. Default: local on this machine, else "
-            "what the host's name says."
-        ),
-    ] = "",
-    log_level: Annotated[
-        str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
-    ] = "WARNING",
-) -> None:
-    """Run the whole backend on this machine: API, storage, queues, triggers and timers.
-
-    It runs the same Lambda handlers as a deployment. No data leaves this machine, and all data is
-    lost when the server stops.
-    """
-    _require_local("ojs-aws local")
-    from ojs_aws.cli.local import run_local
-    from ojs_aws.local.options import LocalOptions
-
-    workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
-    run_local(
-        LocalOptions(
-            host=host,
-            port=port,
-            workers=workers,
-            endpoint_url=endpoint_url,
-            has_auth=auth,
-            cors_origins=tuple(cors_origin or ()),
-            host_names=tuple(host_name or ()),
-            environment=environment,
-        ),
-        log_level,
-    )
-
-
-def _require_local(command: str) -> None:
-    """Exit with 2 and say what to install, where the local server cannot run."""
-    if missing := [name for name in ("moto", "werkzeug") if find_spec(name) is None]:
-        needed = " and ".join(missing)
-        typer.echo(f"{command} needs {needed}: pip install 'ojs-aws[local]'", err=True)
-        raise typer.Exit(2)
-
-
-demos = typer.Typer(
-    name="demo",
-    help="Watch a feature at work on this machine, without an AWS account.",
-    no_args_is_help=True,
-)
-app.add_typer(demos)
-
-
-@demos.callback()
-def demo() -> None:
-    """Watch a feature at work on this machine, without an AWS account."""
-
-
-@demos.command(
-    epilog="Examples:\n\nojs-aws demo fairness\n\nojs-aws demo fairness --jobs 300 --keep",
-)
-def fairness(
-    jobs: Annotated[
-        int, typer.Option(min=10, max=5000, help="Jobs that the first customer enqueues at once.")
-    ] = 150,
-    per_s: Annotated[
-        float, typer.Option(min=1, max=50, help="Jobs of each queue that start in a second.")
-    ] = 10.0,
-    port: Annotated[
-        int, typer.Option(envvar="OJS_PORT", help="Port of the server; 0 picks a free one.")
-    ] = 8080,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Let the dashboard run afterwards, until Ctrl-C.")
-    ] = False,
-) -> None:
-    """Show how fairness keys share the starts of a queue, in about twenty seconds.
-
-    The customer acme enqueues all its jobs at once. The customers beta and gamma come two seconds
-    later, with a job a second each. The same jobs go to two queues of a local server: to demo-fair
-    with fairness keys, to demo-plain without. You see who starts in each, and in the end how long
-    the jobs waited. The dashboard shows both queues meanwhile.
-    """
-    _require_local("ojs-aws demo")
-    from ojs_aws.cli.local import run_fairness_demo
-
-    run_fairness_demo(port, jobs, per_s, keeps=keep)
 
 
 @app.command()
@@ -290,9 +268,7 @@ def middleware(
 @app.command(hidden=True)
 def reference() -> None:
     """Print the reference of all commands as Markdown (docs/cli.md)."""
-    from ojs_aws.cli.reference import reference as written
-
-    typer.echo(written(app))
+    typer.echo(reference_of(app))
 
 
 flow_help(app)

@@ -22,15 +22,13 @@ DEFAULT_PORT: Final = 8081
 _REGION: Final = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?([:/]|$)")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="dashboard",
-        epilog="Examples:\n\nojs-aws dashboard --url https://jobs.example.com"
-        "\n\nojs-aws dashboard --url https://abc.execute-api.eu-west-1.amazonaws.com --iam",
-    )(dashboard)
+app = typer.Typer()
 
 
+@app.command(
+    epilog="Examples:\n\nojs-aws dashboard --url https://jobs.example.com"
+    "\n\nojs-aws dashboard --url https://abc.execute-api.eu-west-1.amazonaws.com --iam",
+)
 def dashboard(
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",

@@ -18,17 +18,53 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the root."""
-    command(
-        app,
-        "events",
-        epilog="Examples:\n\nojs-aws events --follow --type 'job.*'"
-        "\n\nojs-aws events --job ID --since 1h --json",
-    )(events)
-    command(app, "stats", epilog="Examples:\n\nojs-aws stats\n\nojs-aws stats --watch")(stats)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "errors",
+    epilog="Examples:\n\nojs-aws errors\n\nojs-aws errors --queue billing --since 24h",
+)
+async def errors(
+    session: Session,
+    queue: Annotated[str, typer.Option("--queue", "-q", help="Only this queue.")] = "",
+    since: Annotated[
+        str, typer.Option(help="RFC 3339, or how long ago: 2h, P1D. At most a week.")
+    ] = "1h",
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many groups.")] = 20,
+) -> None:
+    """Show how jobs failed, by error: how often at least, since when, and one of the jobs.
+
+    Errors are a group if their messages differ only in numbers, ids and quoted texts; the message
+    shown is that of the last one. Failures are counted by the hour, so --since is rounded down.
+    """
+    report = await session.client.system.errors(queue=queue, since=moment(since), limit=limit)
+    session.out.items(
+        asdict(report),
+        {
+            "Job": lambda each: each.job_ids[-1],
+            "At least": "count",
+            "Last": lambda each: f"{age_text(each.last_seen)} ago",
+            "Queues": lambda each: ", ".join(each.queues),
+            "Error": lambda each: f"{each.type}: {each.example or each.message}",
+        },
+        report.groups,
+        nothing="No failures.",
+    )
+    session.out.hint(f"Counted since {report.since}, the beginning of an hour.")
+    if report.ungrouped:
+        session.out.hint(f"At least {report.ungrouped} failures belong to no group.")
+    if report.has_more:
+        session.out.hint("There are more groups: see --limit, or a later --since.")
+
+
+@command(
+    app,
+    "events",
+    epilog="Examples:\n\nojs-aws events --follow --type 'job.*'"
+    "\n\nojs-aws events --job ID --since 1h --json",
+)
 async def events(
     session: Session,
     type: Annotated[
@@ -82,6 +118,7 @@ def _event(session: Session, event: Mapping[str, JsonValue]) -> None:
     typer.echo(f"{event.get('time')}  {event.get('type'):<20}  {event.get('subject')}  {tail}")
 
 
+@command(app, "stats", epilog="Examples:\n\nojs-aws stats\n\nojs-aws stats --watch")
 async def stats(
     session: Session,
     watch: Annotated[
@@ -116,45 +153,3 @@ def _numbers(session: Session, numbers: Mapping[str, JsonValue]) -> None:
     session.out.table({**numbers}, ("", ""), rows, title=f"{numbers.get('computed_at')}")
     if numbers.get("is_exact") is False:
         session.out.hint("Jobs are counted by their changes; the numbers may be off by a few.")
-
-
-def register_errors(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    command(
-        app,
-        "errors",
-        epilog="Examples:\n\nojs-aws errors\n\nojs-aws errors --queue billing --since 24h",
-    )(errors)
-
-
-async def errors(
-    session: Session,
-    queue: Annotated[str, typer.Option("--queue", "-q", help="Only this queue.")] = "",
-    since: Annotated[
-        str, typer.Option(help="RFC 3339, or how long ago: 2h, P1D. At most a week.")
-    ] = "1h",
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many groups.")] = 20,
-) -> None:
-    """Show how jobs failed, by error: how often at least, since when, and one of the jobs.
-
-    Errors are a group if their messages differ only in numbers, ids and quoted texts; the message
-    shown is that of the last one. Failures are counted by the hour, so --since is rounded down.
-    """
-    report = await session.client.system.errors(queue=queue, since=moment(since), limit=limit)
-    session.out.items(
-        asdict(report),
-        {
-            "Job": lambda each: each.job_ids[-1],
-            "At least": "count",
-            "Last": lambda each: f"{age_text(each.last_seen)} ago",
-            "Queues": lambda each: ", ".join(each.queues),
-            "Error": lambda each: f"{each.type}: {each.example or each.message}",
-        },
-        report.groups,
-        nothing="No failures.",
-    )
-    session.out.hint(f"Counted since {report.since}, the beginning of an hour.")
-    if report.ungrouped:
-        session.out.hint(f"At least {report.ungrouped} failures belong to no group.")
-    if report.has_more:
-        session.out.hint("There are more groups: see --limit, or a later --since.")

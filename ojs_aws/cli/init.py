@@ -129,11 +129,10 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    app.command(name="init", epilog="Example: ojs-aws init shop --template worker")(init)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: ojs-aws init shop --template worker")
 def init(
     folder: Annotated[Path, typer.Argument(help="The project's folder; its name is the name.")],
     template: Annotated[

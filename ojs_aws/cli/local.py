@@ -9,14 +9,137 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from ojs_aws.local.options import LocalOptions, StartError
-from ojs_aws.local.server import LocalServer
+import typer
 
-_EXAMPLE = """\
+if TYPE_CHECKING:
+    from ojs_aws.local.options import LocalOptions
+    from ojs_aws.local.server import LocalServer
+
+app = typer.Typer()
+
+_EXAMPLE: Final = """\
   curl -s {url}/ojs/v1/jobs -H 'Content-Type: application/json' \\
     -d '{{"type": "demo.echo", "args": ["hello"], "options": {{"queue": "demo"}}}}'"""
+
+
+@app.command()
+def local(
+    port: Annotated[
+        int, typer.Option(envvar="OJS_PORT", help="Port to listen on; 0 picks a free one.")
+    ] = 8080,
+    host: Annotated[
+        str, typer.Option(envvar="OJS_HOST", help="Address to listen on.")
+    ] = "127.0.0.1",
+    worker: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A LambdaWorker to run in the server, or its handler, as module:attribute. May "
+            "be repeated. "
+            "Without one, the demo worker serves the queue 'demo'."
+        ),
+    ] = None,
+    endpoint_url: Annotated[
+        str | None,
+        typer.Option(help="Another AWS endpoint (an emulator); default: moto in this process."),
+    ] = None,
+    auth: Annotated[
+        bool, typer.Option("--auth", help="Require API keys, as a deployment does; print some.")
+    ] = False,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="An origin whose pages may use the server. May be repeated."),
+    ] = None,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name that leads to this server, beside localhost. Requests under other names "
+            "are refused. May be repeated."
+        ),
+    ] = None,
+    environment: Annotated[
+        str,
+        typer.Option(
+            help="What the dashboard calls the environment. Default: local on this machine, else "
+            "what the host's name says."
+        ),
+    ] = "",
+    log_level: Annotated[
+        str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
+    ] = "WARNING",
+) -> None:
+    """Run the whole backend on this machine: API, storage, queues, triggers and timers.
+
+    It runs the same Lambda handlers as a deployment. No data leaves this machine, and all data is
+    lost when the server stops.
+    """
+    _require_local("ojs-aws local")
+    from ojs_aws.local.options import LocalOptions
+
+    workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
+    run_local(
+        LocalOptions(
+            host=host,
+            port=port,
+            workers=workers,
+            endpoint_url=endpoint_url,
+            has_auth=auth,
+            cors_origins=tuple(cors_origin or ()),
+            host_names=tuple(host_name or ()),
+            environment=environment,
+        ),
+        log_level,
+    )
+
+
+def _require_local(command: str) -> None:
+    """Exit with 2 and say what to install, where the local server cannot run."""
+    if missing := [name for name in ("moto", "werkzeug") if find_spec(name) is None]:
+        needed = " and ".join(missing)
+        typer.echo(f"{command} needs {needed}: pip install 'ojs-aws[local]'", err=True)
+        raise typer.Exit(2)
+
+
+demos = typer.Typer(
+    name="demo",
+    help="Watch a feature at work on this machine, without an AWS account.",
+    no_args_is_help=True,
+)
+
+
+@demos.callback()
+def demo() -> None:
+    """Watch a feature at work on this machine, without an AWS account."""
+
+
+@demos.command(
+    epilog="Examples:\n\nojs-aws demo fairness\n\nojs-aws demo fairness --jobs 300 --keep",
+)
+def fairness(
+    jobs: Annotated[
+        int, typer.Option(min=10, max=5000, help="Jobs that the first customer enqueues at once.")
+    ] = 150,
+    per_s: Annotated[
+        float, typer.Option(min=1, max=50, help="Jobs of each queue that start in a second.")
+    ] = 10.0,
+    port: Annotated[
+        int, typer.Option(envvar="OJS_PORT", help="Port of the server; 0 picks a free one.")
+    ] = 8080,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Let the dashboard run afterwards, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show how fairness keys share the starts of a queue, in about twenty seconds.
+
+    The customer acme enqueues all its jobs at once. The customers beta and gamma come two seconds
+    later, with a job a second each. The same jobs go to two queues of a local server: to demo-fair
+    with fairness keys, to demo-plain without. You see who starts in each, and in the end how long
+    the jobs waited. The dashboard shows both queues meanwhile.
+    """
+    _require_local("ojs-aws demo")
+    run_fairness_demo(port, jobs, per_s, keeps=keep)
 
 
 def run_local(options: LocalOptions, log_level: str) -> None:
@@ -32,6 +155,9 @@ def run_local(options: LocalOptions, log_level: str) -> None:
 @contextmanager
 def _started(options: LocalOptions, log_level: str) -> Iterator[LocalServer]:
     """Start a server, and stop it in the end; exit with 1 and a message if it cannot start."""
+    from ojs_aws.local.options import StartError
+    from ojs_aws.local.server import LocalServer
+
     environ = os.environ
     environ.setdefault("POWERTOOLS_LOG_LEVEL", log_level)
     print("Starting: DynamoDB, SQS and the Lambda functions in one process ...", flush=True)
@@ -53,6 +179,7 @@ def run_fairness_demo(port: int, jobs: int, per_s: float, *, keeps: bool) -> Non
     from rich.live import Live
 
     from ojs_aws.local.fairness_demo import FairnessDemo
+    from ojs_aws.local.options import LocalOptions
 
     console = Console()
     with _started(LocalOptions(port=port), "ERROR") as server:

@@ -44,12 +44,10 @@ _LEAST: Final = ("sched", "disc", "run p95", "retry", "fail/min")
 """Columns of queues to leave out in a narrow terminal, the first one first."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    epilog = "Examples:\n\nojs-aws monitor\n\nojs-aws monitor --once --json"
-    command(app, "monitor", epilog=epilog)(monitor)
+app = typer.Typer()
 
 
+@command(app, "monitor", epilog="Examples:\n\nojs-aws monitor\n\nojs-aws monitor --once --json")
 async def monitor(
     session: Session,
     every_s: Annotated[float, typer.Option(min=1, help="Seconds between two refreshes.")] = 5.0,

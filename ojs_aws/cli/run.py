@@ -38,20 +38,14 @@ class RunOptions:
     log_format: str = "text"
 
 
-def register(app: typer.Typer) -> None:
-    """Add both commands."""
-    app.command(
-        name="run",
-        epilog="Examples:\n\nojs-aws run shop.jobs:worker --reload"
-        "\n\nojs-aws run shop.jobs:worker --queues email,media --concurrency 20",
-    )(_run)
-    app.command(
-        name="deliver",
-        epilog="Examples:\n\nojs-aws deliver http://127.0.0.1:3000/jobs -q email"
-        "\n\nojs-aws deliver https://app.example.com/jobs -q email,media --type 'email.*'",
-    )(_deliver)
+app = typer.Typer()
 
 
+@app.command(
+    "run",
+    epilog="Examples:\n\nojs-aws run shop.jobs:worker --reload"
+    "\n\nojs-aws run shop.jobs:worker --queues email,media --concurrency 20",
+)
 def _run(
     path: Annotated[
         str, typer.Argument(help="The worker, as module:attribute, such as shop.jobs:worker.")
@@ -130,6 +124,11 @@ def _run(
     run_worker(options)
 
 
+@app.command(
+    "deliver",
+    epilog="Examples:\n\nojs-aws deliver http://127.0.0.1:3000/jobs -q email"
+    "\n\nojs-aws deliver https://app.example.com/jobs -q email,media --type 'email.*'",
+)
 def _deliver(
     url: Annotated[
         str, typer.Argument(help="The endpoint. Plain HTTP is accepted for this machine only.")

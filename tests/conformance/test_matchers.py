@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.cli.verify.conformance.matchers import matches, matches_alternative, matches_status
-from ojs_aws.cli.verify.conformance.paths import Json, UnreachableError, lookup
+from ojs_aws.cli.verify.conformance.matchers import (
+    Json,
+    UnreachableError,
+    lookup,
+    matches,
+    matches_alternative,
+    matches_status,
+)
 
 DOCUMENT: Json = {
     "job": {"id": "a", "tags": ["x", "y"], "none": None, "n": 1.0},

@@ -11,8 +11,7 @@ import httpx
 import pytest
 
 from ojs_aws.cli.verify.conformance.cases import CaseError, load_cases, parse_case, uuid7
-from ojs_aws.cli.verify.conformance.matchers import matches
-from ojs_aws.cli.verify.conformance.paths import Json
+from ojs_aws.cli.verify.conformance.matchers import Json, matches
 from ojs_aws.cli.verify.conformance.runner import CaseOutcome, CaseVerdict, ConformanceRunner
 from tests.conformance.report import line, summary
 from tests.load import HUNG_S

@@ -11,11 +11,12 @@ from unittest import mock
 
 from ojs_aws.adapters.dynamodb.failure_groups import FailureGroups
 from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
-from ojs_aws.cli import local, main
+from ojs_aws.cli import main
 from ojs_aws.config import Settings
 from ojs_aws.domain.jobs.failure_groups import WINDOW_MS, FailureGroup, window_of
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.local import server
 from ojs_aws.local.server import LocalServer
 
 RATES: Final = {"email": 280, "invoices": 118, "media": 218, "payments": 71, "search": 31}
@@ -106,5 +107,5 @@ def _minute(chance: random.Random, rate: int, more: int) -> Tally:
 
 
 if __name__ == "__main__":
-    with mock.patch.object(local, "LocalServer", BusyServer):
+    with mock.patch.object(server, "LocalServer", BusyServer):
         main()

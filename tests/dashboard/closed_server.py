@@ -6,9 +6,10 @@ from typing import Final
 from unittest import mock
 
 from ojs_aws.bootstrap import build_key_issuer
-from ojs_aws.cli import local, main
+from ojs_aws.cli import main
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Scope
+from ojs_aws.local import server
 from ojs_aws.local.server import LocalServer
 
 QUEUE: Final = "mine"
@@ -32,5 +33,5 @@ class ServerWithBounds(LocalServer):
 
 
 if __name__ == "__main__":
-    with mock.patch.object(local, "LocalServer", ServerWithBounds):
+    with mock.patch.object(server, "LocalServer", ServerWithBounds):
         main()

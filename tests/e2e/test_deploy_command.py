@@ -118,7 +118,7 @@ def test_the_same_sources_make_the_same_bytes(
     command: tuple[Command, Emulator], tmp_path: Path
 ) -> None:
     """Those of the deployment, and once more from nothing but the lock file and pip's downloads."""
-    from ojs_aws.cli.deployment.deploy_bundles import made_bundle
+    from ojs_aws.cli.deployment.deploy_needs import made_bundle
 
     run, emulator = command
     changes(run("bundle", str(tmp_path), *of_emulator(emulator)))

@@ -36,7 +36,7 @@ from ojs_aws.cdk.published_template import (
     rendered,
     restored_stream,
 )
-from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+from ojs_aws.cli.deployment.deploy_needs import deploy_policy
 from ojs_aws.cli.deployment.plans import EvaluatedTemplate
 from tests.infra.conftest import NO_BUNDLING
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Final
 
 import typer
@@ -82,14 +83,13 @@ _OPTIONS: Final = {
 """The options for the fields of a workload, which have their types and defaults."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    app.command(
-        "cost",
-        epilog="Example: ojs-aws cost 5000000 --rate 20 --size 2000 --failures 0.02 --job-ms 150",
-    )(with_groups(cost, options=_OPTIONS))
+app = typer.Typer()
 
 
+@app.command(
+    epilog="Example: ojs-aws cost 5000000 --rate 20 --size 2000 --failures 0.02 --job-ms 150"
+)
+@partial(with_groups, options=_OPTIONS)
 def cost(
     workload: Workload,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,

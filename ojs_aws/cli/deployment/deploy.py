@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.deployment.deploy_bundles import made_bundle
 from ojs_aws.cli.deployment.deploy_choices import (
     Architecture,
     Bundles,
@@ -18,6 +17,7 @@ from ojs_aws.cli.deployment.deploy_choices import (
     known_architecture,
     with_account,
 )
+from ojs_aws.cli.deployment.deploy_needs import made_bundle
 from ojs_aws.cli.deployment.deploy_plans import Plan, planned, prepared, target_of
 from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, clear, report, show
 from ojs_aws.cli.deployment.doctor import Verdict, show_findings
@@ -44,16 +44,11 @@ Preflight = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the root."""
-    app.command(epilog="Example: ojs-aws deploy --queues default,email --alarm-email ops@x.org")(
-        with_groups(deploy)
-    )
-    app.command(epilog="Example: ojs-aws upgrade --check")(upgrade)
-    app.command(epilog="Example: ojs-aws destroy --stack OjsBackend")(destroy)
-    app.command(epilog="Example: ojs-aws bundle dist --architecture x86_64")(bundle)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: ojs-aws deploy --queues default,email --alarm-email ops@x.org")
+@with_groups
 def deploy(
     choices: Choices,
     bundles: Bundles = "",
@@ -85,6 +80,7 @@ def deploy(
     _carry_out(out, wanted, endpoint_url, plan=plan, yes=yes, preflight=preflight)
 
 
+@app.command(epilog="Example: ojs-aws upgrade --check")
 def upgrade(
     stack: Stack = "OjsBackend",
     check: Annotated[
@@ -120,6 +116,7 @@ def upgrade(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
+@app.command(epilog="Example: ojs-aws destroy --stack OjsBackend")
 def destroy(
     stack: Stack = "OjsBackend",
     delete_data: Annotated[
@@ -143,11 +140,12 @@ def destroy(
 
 
 def _print_policy(out: Output, stack: str, *, deletes_data: bool = False) -> None:
-    from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+    from ojs_aws.cli.deployment.deploy_needs import deploy_policy
 
     out.json(deploy_policy(stack, deletes_data=deletes_data))
 
 
+@app.command(epilog="Example: ojs-aws bundle dist --architecture x86_64")
 def bundle(
     folder: Annotated[Path, typer.Argument(help="Where to write the zip file.")],
     architecture: Architecture = "",

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.cli.deployment.deploy_bundles import code_of, made_worker
 from ojs_aws.cli.deployment.deploy_choices import Wanted, check
+from ojs_aws.cli.deployment.deploy_needs import made_worker, uploaded_code
 from ojs_aws.cli.deployment.plans import PlannedStacks, planned_stack
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.topology import QUEUE_SEPARATOR
@@ -248,7 +248,7 @@ def planned(found: Prepared, stacks: Stacks) -> Plan:
     wanted, deployed, target = found.wanted, found.deployed, found.target
     bucket = wanted.bucket or f"ojs-aws-{stacks.account}-{stacks.region}"
     stacks.own_bucket(bucket, is_named=bool(wanted.bucket))
-    code_bucket, key = code_of(wanted.bundles, target, stacks, bucket)
+    code_bucket, key = uploaded_code(wanted.bundles, target, stacks, bucket)
     parameters = {
         **found.parameters,
         "BundleBucket": code_bucket,

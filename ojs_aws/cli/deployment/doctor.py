@@ -108,25 +108,10 @@ SLOW_MS: Final = 1000.0
 PROBE_S: Final = 30.0
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the root."""
-    command(app, "doctor", epilog="Example: ojs-aws doctor --probe")(doctor)
-    command(app, "whoami", epilog="Example: ojs-aws whoami")(whoami)
+app = typer.Typer()
 
 
-async def whoami(session: Session) -> None:
-    """Show who the server takes you for: name, scopes, and the queues and types you may use."""
-    caller = await session.client.system.whoami()
-    members = asdict(caller)
-    shown = {
-        "Name": caller.name or caller.id or "anybody: the server asks for no key",
-        "Scopes": ", ".join(caller.scopes),
-        "Queues": ", ".join(caller.queues) or "all",
-        "Types": ", ".join(caller.types) or "all",
-    }
-    session.out.fields(members, shown.items())
-
-
+@command(app, "doctor", epilog="Example: ojs-aws doctor --probe")
 async def doctor(
     session: Session,
     probe: Annotated[
@@ -143,6 +128,20 @@ async def doctor(
     The exit code is 7 if a check is "bad". A "look" does not change the exit code.
     """
     await report(session, [*CHECKS, *PROBES] if probe else CHECKS)
+
+
+@command(app, "whoami", epilog="Example: ojs-aws whoami")
+async def whoami(session: Session) -> None:
+    """Show who the server takes you for: name, scopes, and the queues and types you may use."""
+    caller = await session.client.system.whoami()
+    members = asdict(caller)
+    shown = {
+        "Name": caller.name or caller.id or "anybody: the server asks for no key",
+        "Scopes": ", ".join(caller.scopes),
+        "Queues": ", ".join(caller.queues) or "all",
+        "Types": ", ".join(caller.types) or "all",
+    }
+    session.out.fields(members, shown.items())
 
 
 async def _health(session: Session) -> list[Finding]:

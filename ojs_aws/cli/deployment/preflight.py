@@ -211,13 +211,11 @@ def _referred(value: Any) -> str:
     return str(value.get("Ref", "")) if isinstance(value, dict) else ""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    app.command(epilog="Example: ojs-aws preflight --queues default,email --job-endpoint")(
-        with_groups(preflight)
-    )
+app = typer.Typer()
 
 
+@app.command(epilog="Example: ojs-aws preflight --queues default,email --job-endpoint")
+@with_groups
 def preflight(
     choices: Choices,
     assembly: Annotated[

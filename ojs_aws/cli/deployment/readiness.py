@@ -15,16 +15,15 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    command(
-        app,
-        "deploy-check",
-        epilog="Example: ojs-aws deploy-check --template cdk.out/Ojs.template.json "
-        "--worker jobs:lambda_worker",
-    )(deploy_check)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "deploy-check",
+    epilog="Example: ojs-aws deploy-check --template cdk.out/Ojs.template.json "
+    "--worker jobs:lambda_worker",
+)
 async def deploy_check(
     session: Session,
     template: Annotated[

@@ -22,18 +22,15 @@ BATCH: Final = 100
 """Jobs of one request."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the root."""
-    command(
-        app,
-        "enqueue",
-        epilog="Examples:\n\nojs-aws enqueue email.send '[\"user@example.com\"]' -q email"
-        "\n\nojs-aws enqueue report.make --at +PT10M --wait\n\nojs-aws enqueue --file jobs.ndjson",
-    )(enqueue)
-    command(app, "get", epilog="Example: ojs-aws get 019539a4-b68c-7def-8000-1a2b3c4d5e6f")(get)
-    command(app, "cancel", epilog="`ojs-aws jobs cancel` cancels many jobs.")(cancel)
+app = typer.Typer()
 
 
+@command(
+    app,
+    "enqueue",
+    epilog="Examples:\n\nojs-aws enqueue email.send '[\"user@example.com\"]' -q email"
+    "\n\nojs-aws enqueue report.make --at +PT10M --wait\n\nojs-aws enqueue --file jobs.ndjson",
+)
 async def enqueue(
     session: Session,
     type: Annotated[
@@ -156,12 +153,14 @@ def _jobs_of(file: Path) -> list[Job]:
     return jobs
 
 
+@command(app, "get", epilog="Example: ojs-aws get 019539a4-b68c-7def-8000-1a2b3c4d5e6f")
 async def get(session: Session, job_id: JobId) -> None:
     """Show a job as a producer sees it; `ojs-aws jobs show` adds the history."""
     job = await session.client.get(job_id)
     show_job_with_failures(session.out, _members(job))
 
 
+@command(app, "cancel", epilog="`ojs-aws jobs cancel` cancels many jobs.")
 async def cancel(session: Session, job_id: JobId) -> None:
     """Cancel a job that has not ended. This cannot be undone."""
     job = await session.client.cancel(job_id)

@@ -21,13 +21,10 @@ STILL_HELD: Final = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to those of jobs."""
-    command(app, "erase", epilog="Example: ojs-aws jobs erase --tag customer-42 --dry-run")(
-        erase_jobs
-    )
+app = typer.Typer()
 
 
+@command(app, "erase", epilog="Example: ojs-aws jobs erase --tag customer-42 --dry-run")
 async def erase_jobs(
     session: Session,
     consent: Consent,

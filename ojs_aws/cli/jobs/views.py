@@ -45,17 +45,15 @@ class GroupBy(StrEnum):
     QUEUE = "queue"
 
 
-def register(root: typer.Typer) -> None:
-    """Add the commands to the root and to its group."""
-    example = "Examples:\n\nojs-aws jobs list --queue billing --state discarded --since 2h"
-    grouped = "\n\nojs-aws jobs list --state discarded --group-by error"
-    command(group.app, "list", epilog=example + grouped)(list_jobs)
-    shown = "Example: ojs-aws jobs show 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
-    command(group.app, "show", epilog=shown)(show_job)
-    of_job = "Examples:\n\nojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
-    command(root, "why", epilog=f"{of_job}\n\nojs-aws why --queue email")(why)
+app = typer.Typer()
 
 
+@command(
+    group.app,
+    "list",
+    epilog="Examples:\n\nojs-aws jobs list --queue billing --state discarded --since 2h"
+    "\n\nojs-aws jobs list --state discarded --group-by error",
+)
 async def list_jobs(
     session: Session,
     wanted: group.ChosenJobs,
@@ -184,6 +182,9 @@ def _show_groups(
     )
 
 
+@command(
+    group.app, "show", epilog="Example: ojs-aws jobs show 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
+)
 async def show_job(
     session: Session,
     job_id: JobId,
@@ -228,6 +229,12 @@ async def _last_seen(session: Session, workers: Iterable[str]) -> dict[str, str]
     return found
 
 
+@command(
+    app,
+    "why",
+    epilog="Examples:\n\nojs-aws why 019539a4-b68c-7def-8000-1a2b3c4d5e6f"
+    "\n\nojs-aws why --queue email",
+)
 async def why(
     session: Session,
     job_id: Annotated[str, typer.Argument(help="Id of the job.")] = "",

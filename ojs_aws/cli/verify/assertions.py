@@ -10,7 +10,7 @@ from typing import Final
 from ojs_aws.cli.verify.conformance.runner import conforms
 from ojs_aws.cli.verify.load import ENDED
 from ojs_aws.cli.verify.scales import DECLARED, LAMBDA_QUEUE, POLLED_QUEUE, Loaded, percentile
-from ojs_aws.cli.verify.site import Assertion, Door, NotSoError, Site, demand
+from ojs_aws.cli.verify.site import Assertion, Door, NotSoError, Site, asserts, demand
 from ojs_aws.domain.access import Scope
 
 FIRST: Final = {"Auth": "api-key", "JobEndpoint": "true", "LogRetentionDays": "1"}
@@ -34,6 +34,26 @@ WORKERS: Final[Mapping[str, str]] = {
 }
 
 
+DEPLOYING: Final = list[Assertion]()
+UPDATING: Final = list[Assertion]()
+LOADING: Final = list[Assertion]()
+deploying = partial(asserts, DEPLOYING, "deployment")
+loading = partial(asserts, LOADING, "load")
+_DRIFT: Final = (
+    "cloudformation:DetectStackDrift",
+    "cloudformation:DescribeStackDriftDetectionStatus",
+    "cloudformation:DescribeStackResourceDrifts",
+    "iam:ListAttachedRolePolicies",  # CloudFormation reads each resource in the caller's name
+    "iam:ListRolePolicies",
+)
+_NO_DRIFT: Final = "the emulator finds no drift"
+
+
+@deploying(
+    "deploys",
+    "the published template deploys with API keys and the job endpoint",
+    needs=("s3:PutBucketTagging", "dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:Query"),
+)
 def deploys(site: Site) -> str:
     """Deploy the template as it is published, with API keys and the job endpoint."""
     done = site.deployments.deploy(FIRST)
@@ -50,6 +70,7 @@ def doors(site: Site, key: str | None) -> list[Door]:
     return [site.open_door(name, site.outputs[output], key) for name, output in urls]
 
 
+@deploying("deploys again", "the same deployment again changes nothing")
 def changes_nothing(site: Site) -> str:
     """Deploy the same again."""
     done = site.deployments.deploy(FIRST)
@@ -58,6 +79,9 @@ def changes_nothing(site: Site) -> str:
     return "there was nothing to change"
 
 
+@deploying(
+    "no drift", "all resources are as the template says", needs=_DRIFT, not_emulated=_NO_DRIFT
+)
 def has_not_drifted(site: Site) -> str:
     """Compare the resources with the template."""
     drifted = site.evidence.drifted(site.deployments.stack)
@@ -65,6 +89,7 @@ def has_not_drifted(site: Site) -> str:
     return f"{len(site.resources)} resources are as the template says"
 
 
+@deploying("Lambda worker", "SQS invokes the Lambda worker, which completes a job")
 def has_lambda_workers(site: Site) -> str:
     """Let the Lambda worker run a job."""
     job = site.gateway.push(LAMBDA_QUEUE, type="demo.echo", args=["hello"])
@@ -76,6 +101,12 @@ def has_lambda_workers(site: Site) -> str:
     return "it completed a job"
 
 
+@asserts(
+    UPDATING,
+    "update",
+    "updates",
+    "an update to IAM and one queue more keeps table, queues and jobs",
+)
 def updates(site: Site) -> str:
     """Change the queues and who may call; a job of before is still there."""
     kept = site.gateway.push(POLLED_QUEUE, args=["before the update"])
@@ -95,79 +126,33 @@ def _found(site: Site, job_id: str) -> dict[str, list[str]] | None:
     return {"args": answer.json["job"]["args"]} if answer.json.get("job") else None
 
 
-_DRIFT: Final = (
-    "cloudformation:DetectStackDrift",
-    "cloudformation:DescribeStackDriftDetectionStatus",
-    "cloudformation:DescribeStackResourceDrifts",
-    "iam:ListAttachedRolePolicies",  # CloudFormation reads each resource in the caller's name
-    "iam:ListRolePolicies",
-)
-_NO_DRIFT: Final = "the emulator finds no drift"
-
-DEPLOYING: Final = (
+asserts(
+    UPDATING,
+    "update",
+    "no drift after it",
+    "all resources are as the updated template says",
+    needs=_DRIFT,
+    not_emulated=_NO_DRIFT,
+)(has_not_drifted)
+UPDATING.extend(
     Assertion(
-        name="deploys",
-        section="deployment",
-        proves="the published template deploys with API keys and the job endpoint",
-        run=deploys,
-        needs=("s3:PutBucketTagging", "dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:Query"),
-    ),
-    Assertion(
-        name="deploys again",
-        section="deployment",
-        proves="the same deployment again changes nothing",
-        run=changes_nothing,
-    ),
-    Assertion(
-        name="no drift",
-        section="deployment",
-        proves="all resources are as the template says",
-        run=has_not_drifted,
-        needs=_DRIFT,
-        not_emulated=_NO_DRIFT,
-    ),
-    Assertion(
-        name="Lambda worker",
-        section="deployment",
-        proves="SQS invokes the Lambda worker, which completes a job",
-        run=has_lambda_workers,
-    ),
-)
-
-UPDATING: Final = (
-    Assertion(
-        name="updates",
+        name=f"conformance with IAM, {name}",
         section="update",
-        proves="an update to IAM and one queue more keeps table, queues and jobs",
-        run=updates,
-    ),
-    Assertion(
-        name="no drift after it",
-        section="update",
-        proves="all resources are as the updated template says",
-        run=has_not_drifted,
-        needs=_DRIFT,
-        not_emulated=_NO_DRIFT,
-    ),
-    *(
-        Assertion(
-            name=f"conformance with IAM, {name}",
-            section="update",
-            proves=f"signed requests to the {name} are answered as the specification says",
-            run=partial(conforms, number=at),
-            needs=("execute-api:Invoke", "lambda:InvokeFunctionUrl", "lambda:InvokeFunction"),
-            not_emulated=lacks,
+        proves=f"signed requests to the {name} are answered as the specification says",
+        run=partial(conforms, number=at),
+        needs=("execute-api:Invoke", "lambda:InvokeFunctionUrl", "lambda:InvokeFunction"),
+        not_emulated=lacks,
+    )
+    for at, (name, lacks) in enumerate(
+        (
+            ("API Gateway", ""),
+            ("job endpoint", "the emulator does not tell function URLs who signed"),
         )
-        for at, (name, lacks) in enumerate(
-            (
-                ("API Gateway", ""),
-                ("job endpoint", "the emulator does not tell function URLs who signed"),
-            )
-        )
-    ),
+    )
 )
 
 
+@loading("load", "every push at every rate is taken")
 def is_taken(site: Site) -> str:
     """Carry out the load; every push must be answered."""
     site.loaded = loaded = site.load(site)
@@ -189,6 +174,7 @@ def _loaded(site: Site) -> Loaded:
     return site.loaded
 
 
+@loading("ends", "each job ends exactly once")
 def ends_once(site: Site) -> str:
     """Count the ends of each job."""
     loaded = _loaded(site)
@@ -203,6 +189,7 @@ def ends_once(site: Site) -> str:
     return f"{len(ends)} jobs ended, each once"
 
 
+@loading("event order", "the events of each job are in the order of its transitions")
 def is_in_order(site: Site) -> str:
     """Look at the order of each job's events."""
     loaded = _loaded(site)
@@ -214,6 +201,7 @@ def is_in_order(site: Site) -> str:
     return f"{sum(map(len, loaded.events.values()))} events"
 
 
+@loading("kills", "the jobs of workers that vanish are run by others")
 def returns_killed(site: Site) -> str:
     """Look at the jobs of workers that vanished."""
     loaded = _loaded(site)
@@ -224,6 +212,9 @@ def returns_killed(site: Site) -> str:
     return f"{len(loaded.killed)} jobs of vanished workers were run by others"
 
 
+@loading(
+    "latency", f"jobs at 50 a second start within {MOST_TIMES} times the documented median and p99"
+)
 def is_soon(site: Site) -> str:
     """Show medians and 99th percentiles beside those of docs/latency.md; judge those of workers.
 
@@ -256,32 +247,3 @@ def _is_late(name: str, values: Sequence[float]) -> bool:
         percentile(values, share) > documented * MOST_TIMES
         for share, documented in zip(SHARES, DOCUMENTED_MS[name], strict=True)
     )
-
-
-LOADING: Final = (
-    Assertion(
-        name="load",
-        section="load",
-        proves="every push at every rate is taken",
-        run=is_taken,
-    ),
-    Assertion(name="ends", section="load", proves="each job ends exactly once", run=ends_once),
-    Assertion(
-        name="event order",
-        section="load",
-        proves="the events of each job are in the order of its transitions",
-        run=is_in_order,
-    ),
-    Assertion(
-        name="kills",
-        section="load",
-        proves="the jobs of workers that vanish are run by others",
-        run=returns_killed,
-    ),
-    Assertion(
-        name="latency",
-        section="load",
-        proves=f"jobs at 50 a second start within {MOST_TIMES} times the documented median and p99",
-        run=is_soon,
-    ),
-)

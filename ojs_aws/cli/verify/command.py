@@ -38,11 +38,10 @@ MOST_DOLLARS: Final = 5.0
 _CANNOT: Final = "Say --yes to run without a question."
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the root."""
-    app.command("verify-aws", epilog="Example: ojs-aws verify-aws --report verify.json")(verify)
+app = typer.Typer()
 
 
+@app.command("verify-aws", epilog="Example: ojs-aws verify-aws --report verify.json")
 def verify(
     scale: Annotated[
         str, typer.Option(help="full: ten minutes of load; small: seconds, for an emulator.")
@@ -125,7 +124,7 @@ def assertions() -> list[Assertion]:
 
 def policy_of() -> dict[str, Any]:
     """Return the policy of whoever runs it: that of a deployment, and what assertions need."""
-    from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+    from ojs_aws.cli.deployment.deploy_needs import deploy_policy
     from ojs_aws.cli.verify.deployments import stack_of
 
     document = deploy_policy(stack_of("*"), deletes_data=True)

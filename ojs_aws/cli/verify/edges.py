@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ojs_aws.adapters.evidence import Metric
@@ -20,6 +20,7 @@ from ojs_aws.cli.verify.site import (
     NotSoError,
     Site,
     SkippedError,
+    asserts,
     demand,
 )
 from ojs_aws.domain.access import Scope
@@ -42,7 +43,13 @@ LATE_S: Final = 5
 """Seconds of a minute in which a cron job of every second may not have fired."""
 _REFUSED: Final = frozenset({401, 403})
 
+EDGES: Final = list[Assertion]()
+edge = partial(asserts, EDGES, "edges")
 
+
+@edge(
+    "strange requests", "encoded paths and packed bodies reach the functions unchanged at both URLs"
+)
 def answers_strange_requests(site: Site) -> str:
     """Send encoded paths and a compressed body to both URLs."""
     for door in site.doors:
@@ -60,6 +67,7 @@ def answers_strange_requests(site: Site) -> str:
     return f"{len(STRANGE_PATHS)} paths and a packed body at {len(site.doors)} URLs"
 
 
+@edge("large bodies", "4 MB are taken and 7 MB refused with 413 at both URLs")
 def takes_large_bodies(site: Site) -> str:
     """Send a body of 4 MB, and one that is larger than Lambda takes."""
     for door in site.doors:
@@ -75,6 +83,16 @@ def takes_large_bodies(site: Site) -> str:
     return "4 MB are taken, 7 MB are refused with 413"
 
 
+@edge(
+    "first use",
+    "a queue that nobody declared is made at its first use",
+    needs=(
+        "sqs:ListQueues",
+        "dynamodb:ListTables",
+        "s3:ListAllMyBuckets",
+        "logs:DescribeLogGroups",
+    ),
+)
 def makes_queues(site: Site) -> str:
     """Use a queue that the template does not declare."""
     queue = site.queue("first-use")
@@ -86,6 +104,11 @@ def makes_queues(site: Site) -> str:
     return "its SQS queue was made"
 
 
+@edge(
+    "pause by tag",
+    "a pause switches the trigger of a Lambda worker off, and a resume on",
+    needs=("lambda:ListEventSourceMappings",),
+)
 def pauses_triggers(site: Site) -> str:
     """Pause the Lambda worker's queue, and resume it."""
     for action, states in (("pause", {"Disabled", "Disabling"}), ("resume", {"Enabled"})):
@@ -99,6 +122,7 @@ def pauses_triggers(site: Site) -> str:
     return "its trigger was switched off and on"
 
 
+@edge("each second", "Lambda does not stop a cron job of every second as a loop")
 def fires_each_second(site: Site) -> str:
     """Let a cron job of every second run: a chain of invocations that Lambda must not stop."""
     name = queue = site.queue("each-second")
@@ -123,6 +147,11 @@ def fires_each_second(site: Site) -> str:
     return seen
 
 
+@edge(
+    "missing document",
+    "a job whose document is gone from S3 says so, and that a retry does not help",
+    needs=("s3:ListBucket", "s3:DeleteObject"),
+)
 def misses_documents(site: Site) -> str:
     """Delete the document of a job from S3, and read the job."""
     text = secrets.token_hex(DOCUMENT_CHARACTERS // 2)
@@ -136,6 +165,12 @@ def misses_documents(site: Site) -> str:
     return str(error["message"])
 
 
+@edge(
+    "plain HTTP",
+    "nothing answers without TLS",
+    needs=("sqs:GetQueueAttributes", "s3:ListBucket"),
+    not_emulated="the emulator serves plain HTTP",
+)
 def refuses_plain_http(site: Site) -> str:
     """Ask the URLs, SQS and S3 without TLS."""
     import httpx
@@ -153,6 +188,7 @@ def refuses_plain_http(site: Site) -> str:
     return "refused by SQS, S3 and both URLs"
 
 
+@edge("killed worker", "the job of a worker that vanished comes back as its second attempt")
 def returns_killed_jobs(site: Site) -> str:
     """Claim a job and never report it, as a killed worker does."""
     queue = site.queue("killed")
@@ -166,6 +202,16 @@ def returns_killed_jobs(site: Site) -> str:
     return "another worker got its job as the second attempt"
 
 
+@edge(
+    "failed tick",
+    "a tick that fails is not repeated, and the next one does its work",
+    needs=(
+        "lambda:GetFunctionEventInvokeConfig",
+        "lambda:InvokeFunction",
+        "cloudwatch:GetMetricStatistics",
+    ),
+    not_emulated="the emulator counts no failed invocations",
+)
 def survives_a_failed_tick(site: Site) -> str:
     """Let one tick fail: Lambda must not repeat it, and the next one must do its work."""
     tick = site.function("Tick")
@@ -186,6 +232,11 @@ def survives_a_failed_tick(site: Site) -> str:
     return swept[0].text
 
 
+@edge(
+    "revoked key",
+    f"a revoked key is refused after {CACHE_S} s at the latest",
+    needs=("dynamodb:PutItem", "dynamodb:GetItem"),
+)
 def revokes_keys(site: Site) -> str:
     """Revoke a key that the gateway knows, and note when it was accepted for the last time."""
     keys = site.keys(site.outputs["TableName"])
@@ -207,93 +258,14 @@ def revokes_keys(site: Site) -> str:
     raise NotSoError(f"it is still accepted after {last - revoked_at:.0f} s")
 
 
+@edge(
+    "shards",
+    f"a new table's stream has {NEW_TABLE_PARTITIONS} shards, as the calculator assumes",
+    needs=("dynamodb:DescribeTable", "dynamodb:DescribeStream"),
+    not_emulated="the emulator's streams have one shard",
+)
 def has_shards(site: Site) -> str:
     """Count the shards of the table's stream, which the calculator takes for granted."""
     shards = site.evidence.shards(site.outputs["TableName"])
     demand(shards == NEW_TABLE_PARTITIONS, f"{shards} shards, not {NEW_TABLE_PARTITIONS}")
     return f"{shards} shards"
-
-
-def _edge(
-    name: str,
-    proves: str,
-    run: Callable[[Site], str],
-    needs: tuple[str, ...] = (),
-    not_emulated: str = "",
-) -> Assertion:
-    return Assertion(
-        name=name, section="edges", proves=proves, run=run, needs=needs, not_emulated=not_emulated
-    )
-
-
-EDGES: Final = (
-    _edge(
-        "strange requests",
-        "encoded paths and packed bodies reach the functions unchanged at both URLs",
-        answers_strange_requests,
-    ),
-    _edge(
-        "large bodies",
-        "4 MB are taken and 7 MB refused with 413 at both URLs",
-        takes_large_bodies,
-    ),
-    _edge(
-        "first use",
-        "a queue that nobody declared is made at its first use",
-        makes_queues,
-        ("sqs:ListQueues", "dynamodb:ListTables", "s3:ListAllMyBuckets", "logs:DescribeLogGroups"),
-    ),
-    _edge(
-        "pause by tag",
-        "a pause switches the trigger of a Lambda worker off, and a resume on",
-        pauses_triggers,
-        ("lambda:ListEventSourceMappings",),
-    ),
-    _edge(
-        "each second",
-        "Lambda does not stop a cron job of every second as a loop",
-        fires_each_second,
-    ),
-    _edge(
-        "missing document",
-        "a job whose document is gone from S3 says so, and that a retry does not help",
-        misses_documents,
-        ("s3:ListBucket", "s3:DeleteObject"),
-    ),
-    _edge(
-        "plain HTTP",
-        "nothing answers without TLS",
-        refuses_plain_http,
-        ("sqs:GetQueueAttributes", "s3:ListBucket"),
-        "the emulator serves plain HTTP",
-    ),
-    _edge(
-        "killed worker",
-        "the job of a worker that vanished comes back as its second attempt",
-        returns_killed_jobs,
-    ),
-    _edge(
-        "failed tick",
-        "a tick that fails is not repeated, and the next one does its work",
-        survives_a_failed_tick,
-        (
-            "lambda:GetFunctionEventInvokeConfig",
-            "lambda:InvokeFunction",
-            "cloudwatch:GetMetricStatistics",
-        ),
-        "the emulator counts no failed invocations",
-    ),
-    _edge(
-        "revoked key",
-        f"a revoked key is refused after {CACHE_S} s at the latest",
-        revokes_keys,
-        ("dynamodb:PutItem", "dynamodb:GetItem"),
-    ),
-    _edge(
-        "shards",
-        f"a new table's stream has {NEW_TABLE_PARTITIONS} shards, as the calculator assumes",
-        has_shards,
-        ("dynamodb:DescribeTable", "dynamodb:DescribeStream"),
-        "the emulator's streams have one shard",
-    ),
-)

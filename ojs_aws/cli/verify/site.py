@@ -28,6 +28,10 @@ Signer = Callable[[str, str, Mapping[str, str], bytes], Mapping[str, str]]
 """Gives the headers of a signature for a method, a URL, headers and a body."""
 
 
+Look = Callable[["Site"], str]
+"""Looks at a deployment, and returns what it saw."""
+
+
 class Outcome(StrEnum):
     """Says how an assertion ended."""
 
@@ -68,9 +72,36 @@ class Assertion:
     name: str
     section: str
     proves: str
-    run: Callable[[Site], str]
+    run: Look
     needs: Sequence[str] = ()
     not_emulated: str = ""
+
+
+def asserts(
+    into: list[Assertion],
+    section: str,
+    name: str,
+    proves: str,
+    *,
+    needs: Sequence[str] = (),
+    not_emulated: str = "",
+) -> Callable[[Look], Look]:
+    """Return a decorator that adds an assertion to a list; the function looks."""
+
+    def add(run: Look) -> Look:
+        into.append(
+            Assertion(
+                name=name,
+                section=section,
+                proves=proves,
+                run=run,
+                needs=needs,
+                not_emulated=not_emulated,
+            )
+        )
+        return run
+
+    return add
 
 
 @dataclass(frozen=True, slots=True)

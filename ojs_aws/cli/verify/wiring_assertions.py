@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from ojs_aws.adapters.evidence import Metric
@@ -11,7 +12,7 @@ from ojs_aws.cdk import permissions as table
 from ojs_aws.cdk.permissions import Permissions
 from ojs_aws.cli.deployment.doctor import Verdict
 from ojs_aws.cli.verify.scales import LAMBDA_QUEUE
-from ojs_aws.cli.verify.site import WORKER, Assertion, NotSoError, Site, demand
+from ojs_aws.cli.verify.site import WORKER, Assertion, NotSoError, Site, asserts, demand
 from ojs_aws.topology import (
     DEAD_LETTERED_METRIC,
     DOCUMENT_PREFIX,
@@ -39,6 +40,9 @@ ROLES: Final[Mapping[str, Permissions]] = {
 }
 """What each function's role may do, by the name of the function."""
 
+WIRING: Final = list[Assertion]()
+wiring = partial(asserts, WIRING, "wiring")
+
 LOOKS: Final = 4
 LOOK_S: Final = 10.0
 """How often the doctor is asked until it finds nothing bad, and after how many seconds each."""
@@ -54,6 +58,7 @@ RARE: Final[Mapping[str, str]] = {
 always are."""
 
 
+@wiring("doctor", "`ojs-aws doctor --probe` finds nothing bad")
 def is_well(site: Site) -> str:
     """Run the checks of ``ojs-aws doctor --probe``; functions may start for the first time."""
     bad: list[str] = []
@@ -98,6 +103,12 @@ class Right:
     actions: frozenset[str]
 
 
+@wiring(
+    "roles",
+    "each function's role may do what the table of permissions says, and no more",
+    needs=("iam:SimulatePrincipalPolicy", "lambda:GetFunctionConfiguration"),
+    not_emulated="the emulator does not simulate policies",
+)
 def roles_fit(site: Site) -> str:
     """Compare what each role may do with the table of permissions, in both directions."""
     rights = {part: rights_of(site, each) for part, each in ROLES.items()}
@@ -140,23 +151,6 @@ def rights_of(site: Site, given: Permissions) -> list[Right]:
         Right("documents", document, "", frozenset(given.documents)),
     ]
 
-
-WIRING: Final = (
-    Assertion(
-        name="doctor",
-        section="wiring",
-        proves="`ojs-aws doctor --probe` finds nothing bad",
-        run=is_well,
-    ),
-    Assertion(
-        name="roles",
-        section="wiring",
-        proves="each function's role may do what the table of permissions says, and no more",
-        run=roles_fit,
-        needs=("iam:SimulatePrincipalPolicy", "lambda:GetFunctionConfiguration"),
-        not_emulated="the emulator does not simulate policies",
-    ),
-)
 
 ALARMS: Final = Assertion(
     name="alarms",

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.cli.app import app
-from ojs_aws.cli.reference import in_document, reference
+from ojs_aws.cli.app import app, in_document, reference_of
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.pricing import ASSUMPTIONS
 from tests.unit.cli.conftest import Cli
@@ -27,7 +26,7 @@ def test_the_page_has_the_reference_of_the_commands() -> None:
 
 def test_every_command_teaches_by_an_example() -> None:
     """Those that talk to a server; the example is a command that exists."""
-    parts = reference(app).split("### ")[1:]
+    parts = reference_of(app).split("### ")[1:]
     assert len(parts) > 35
     for part in parts:
         name = part.split("`")[1]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ojs_aws.cli.verify.conformance.paths import Json
+from ojs_aws.cli.verify.conformance.matchers import Json
 
 EXTENSION_LEVEL: Final = 99
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -1,16 +1,114 @@
-"""Matches values as the conformance DSL does: what an assertion may say about one value.
+"""Looks up JSON paths and matches values, as the conformance DSL does.
 
-A matcher is a literal, text such as ``"string:uuidv7"``, an object with one operator
-(``{"$in": [...]}``), or an object of fields that must match. A missing field is None, like null.
+A path is ``$.jobs[0].id``, ``$.jobs[*].id`` or ``$.jobs[?(@.id=='x')].state``. A matcher is a
+literal, text such as ``"string:uuidv7"``, an object with one operator (``{"$in": [...]}``), or an
+object of fields that must match. A missing field is None, like null.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from contextlib import suppress
+from functools import cache
+from typing import Final, TypeAlias
 
-from ojs_aws.cli.verify.conformance.paths import Json, UnreachableError, as_text, lookup
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+_Segments: TypeAlias = "tuple[re.Match[str], ...]"
+
+_SEGMENT: Final = re.compile(
+    r"""
+    \.?(?P<field>[^.\[\]]+)
+    | \[(?P<index>\d+)\]
+    | \[(?P<every>\*)\]
+    | \[\?\(@\.(?P<key>[^=\s]+)\s*==\s*(?P<quote>['"]?)(?P<text>.*?)(?P=quote)\)\]
+    """,
+    re.VERBOSE,
+)
+"""A member of an object, one place of an array, all places, or the first object with a value."""
+
+
+class UnreachableError(Exception):
+    """Raised when the path leads through a value of another shape (an index into text, say).
+
+    Something else than a field that is merely missing, for which a lookup gives None: an
+    unreachable value fulfils no matcher but ``absent``.
+    """
+
+
+def lookup(path: str, document: Json) -> Json:
+    """Return the value at a path, whose leading ``$.`` may be left out; None if it is missing.
+
+    :raises UnreachableError: the path is not of this little language, or a value on the way is not
+        the object or array that it needs.
+    """
+    return _walk(_segments(path), document, path)
+
+
+@cache
+def _segments(path: str) -> _Segments:
+    text, position = path.removeprefix("$"), 0
+    segments: list[re.Match[str]] = []
+    while position < len(text):
+        found = _SEGMENT.match(text, position)
+        if found is None:
+            raise UnreachableError(f"{path!r} is no path of the conformance DSL")
+        segments.append(found)
+        position = found.end()
+    return tuple(segments)
+
+
+def _walk(segments: _Segments, value: Json, path: str) -> Json:
+    for position, segment in enumerate(segments):
+        rest = segments[position + 1 :]
+        if (name := segment["field"]) is not None:
+            if not isinstance(value, dict):
+                raise UnreachableError(path)
+            if name not in value:
+                if rest and rest[0]["field"] is None:
+                    raise UnreachableError(path)
+                return None
+            value = value[name]
+        elif not isinstance(value, list):
+            raise UnreachableError(path)
+        elif segment["every"]:
+            return _walk_every(rest, value, path)
+        else:
+            value = _pick(segment, value, path)
+    return value
+
+
+def _walk_every(rest: _Segments, items: list[Json], path: str) -> list[Json]:
+    """Return what the rest of the path finds in each element; elements without it are left out."""
+    if not rest:
+        return items
+    found: list[Json] = []
+    for item in items:
+        with suppress(UnreachableError):
+            found.append(_walk(rest, item, path))
+    return [value for value in found if value is not None]
+
+
+def _pick(segment: re.Match[str], items: list[Json], path: str) -> Json:
+    if (key := segment["key"]) is not None:
+        hits = (i for i in items if isinstance(i, dict) and key in i)
+        return next((hit for hit in hits if as_text(hit[key]) == segment["text"]), None)
+    index = int(segment["index"])
+    if index >= len(items):
+        raise UnreachableError(path)
+    return items[index]
+
+
+def as_text(value: Json) -> str:
+    """Return a value as filters compare it: text as it is, whole numbers without .0."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
 
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-%s[0-9a-f]{3}-%s[0-9a-f]{3}-[0-9a-f]{12}"
 _STRING_FORMS: Final = {
@@ -151,12 +249,9 @@ def _size(wanted: Json, value: Json) -> bool:
 def _range(wanted: Json, value: Json) -> bool:
     if not isinstance(wanted, dict):
         return False
-    low, high = wanted.get("min"), wanted.get("max")
-    return _between(
-        value,
-        low if isinstance(low, (int, float)) else None,
-        high if isinstance(high, (int, float)) else None,
-    )
+    bounds = (wanted.get("min"), wanted.get("max"))
+    low, high = (each if isinstance(each, (int, float)) else None for each in bounds)
+    return _between(value, low, high)
 
 
 _OPERATORS: Final[Mapping[str, Callable[[Json, Json], bool]]] = {

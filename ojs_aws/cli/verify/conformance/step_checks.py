@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ojs_aws.cli.verify.conformance.matchers import (
+    Json,
+    UnreachableError,
+    as_text,
+    lookup,
     matches,
     matches_alternative,
     matches_status,
     search,
 )
-from ojs_aws.cli.verify.conformance.paths import Json, UnreachableError, as_text, lookup
 
 _EXCERPT: Final = 300
 _REFERENCE: Final = re.compile(

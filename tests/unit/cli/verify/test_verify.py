@@ -16,7 +16,7 @@ import typer
 
 from ojs_aws.adapters.stacks import StackState
 from ojs_aws.cli.deployment.deploy_choices import Wanted
-from ojs_aws.cli.deployment.deploy_policy import deploy_policy
+from ojs_aws.cli.deployment.deploy_needs import deploy_policy
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.cli.verify import command
