@@ -69,7 +69,7 @@ def profile(function: str, rounds: int) -> Profile:
     environ = {**os.environ, **ENVIRONMENT}
     for name in ("AWS_ENDPOINT_URL", "PYTHONDONTWRITEBYTECODE"):  # what is deployed is compiled
         environ.pop(name, None)
-    code = f"import functions.{function}"
+    code = f"import functions.{function}.handler"
     command = [sys.executable, "-X", "importtime", "-c", code]
     found = []
     for _ in range(rounds + 1):  # the first one compiles what is not compiled yet

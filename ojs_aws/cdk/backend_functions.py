@@ -125,7 +125,7 @@ class BackendFunctions:
         loops: bool = False,
         reserved_concurrency: int | None = None,
     ) -> OjsFunction:
-        """Make the function of the entry point ``functions/<name>.py``."""
+        """Make the function of the entry point ``functions/<name>/handler.py``."""
         tracing = self.props.tracing
         bundle, environment = backend_bundle(self.props.target, tracing=tracing), self.environment
         if self.props.extensions is not None:
@@ -137,7 +137,7 @@ class BackendFunctions:
             self.backend,
             "".join(part.capitalize() for part in name.split("_")),
             OjsFunctionProps(
-                handler=f"functions.{name}.handler",
+                handler=f"functions.{name}.handler.handler",
                 bundle=bundle,
                 description=f"Open Job Spec: {description}",
                 service=f"ojs-{name.replace('_', '-')}",

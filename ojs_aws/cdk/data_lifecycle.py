@@ -68,7 +68,7 @@ class StackRemoval(Construct):
             self,
             "Function",
             OjsFunctionProps(
-                handler="functions.removal.handler",
+                handler="functions.removal.handler.handler",
                 bundle=backend_bundle(target),
                 description="Open Job Spec: Removes data with the stack",
                 service="ojs-removal",

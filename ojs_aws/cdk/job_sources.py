@@ -128,7 +128,7 @@ class EventJobs(Construct):
             self,
             "Function",
             OjsFunctionProps(
-                handler=f"functions.{NAME}.handler",
+                handler=f"functions.{NAME}.handler.handler",
                 bundle=bundle,
                 description="Open Job Spec: enqueues the jobs of events",
                 service="ojs-event-jobs",

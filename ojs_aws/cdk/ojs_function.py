@@ -74,7 +74,7 @@ _MARK: Final = "${Token["
 class OjsFunctionProps:
     """Say what one function runs, and how.
 
-    :ivar handler: module and attribute, such as ``functions.producer.handler``.
+    :ivar handler: module and attribute, such as ``functions.producer.handler.handler``.
     :ivar bundle: what its code is made of.
     :ivar description: shown in the console.
     :ivar service: name in its logs and metrics.

@@ -273,7 +273,7 @@ def _function(name: str) -> Handler:
 
     So the function reads the environment of this server, also where an earlier one ran it.
     """
-    path = f"{functions.__name__}.{name}"
+    path = f"{functions.__name__}.{name}.handler"
     known = sys.modules.get(path)
     module = importlib.reload(known) if known is not None else importlib.import_module(path)
     handler: Handler = module.handler

@@ -19,7 +19,7 @@ GROUPS = (
     *("producer", "worker_api", "job_endpoint", "operator", "system", "api_keys", "authorizer"),
     *("tick", "stream", "export"),
 )
-HANDLERS = [*(f"functions.{group}" for group in GROUPS), "ojs_aws.local.demo"]
+HANDLERS = [*(f"functions.{group}.handler" for group in GROUPS), "ojs_aws.local.demo"]
 ELF_MACHINES = {"arm64": 0xB7, "x86_64": 0x3E}
 
 
@@ -40,7 +40,7 @@ def test_a_handler_imports_from_its_bundle_alone(module: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("module", ["functions.producer", "functions.stream"])
+@pytest.mark.parametrize("module", ["functions.producer.handler", "functions.stream.handler"])
 def test_a_traced_handler_finds_the_tracer_in_its_bundle(module: str) -> None:
     """And says which packages it lacks where it was given the ordinary bundle."""
     if sys.platform != "linux":

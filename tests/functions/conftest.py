@@ -26,14 +26,15 @@ def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Handle
             monkeypatch.setenv(name, value)
 
         def load(name: str) -> Handler:
-            module = f"functions.{name}"
+            module = f"functions.{name}.handler"
             sys.modules.pop(module, None)
             handler: Handler = importlib.import_module(module).handler
             return handler
 
         yield load
     for name in [name for name in sys.modules if name.startswith("functions.")]:
-        del sys.modules[name]
+        if name.endswith(".handler"):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ STATUS = {
 
 
 def handler_of(function: str) -> str:
-    return f"functions.{function}.handler"
+    return f"functions.{function}.handler.handler"
 
 
 def routes_by_authorization(template: Synthesised) -> dict[str, set[str]]:

@@ -34,7 +34,7 @@ def test_an_adopted_queue_is_declared_and_not_made() -> None:
     names = {each.get("QueueName") for each in template.of("AWS::SQS::Queue")}
     assert "ojs__email" in names
     assert "ojs__late" not in names
-    variables = template.function("functions.producer.handler")["Environment"]["Variables"]
+    variables = template.function("functions.producer.handler.handler")["Environment"]["Variables"]
     assert variables["OJS_QUEUES"] == "email,late"
     (trigger,) = template.triggers("jobs.handler")
     assert "ojs__late" in json.dumps(trigger["EventSourceArn"])

@@ -182,7 +182,7 @@ def with_secrets(template: Any) -> set[str]:
 def test_an_endpoint_may_report_later_to_an_api_that_knows_the_secret() -> None:
     """Only the functions that find callers read it, beside the one that signs."""
     template = of_stack(reporting())
-    callers = {f"functions.{name}.handler" for name in ("authorizer", "job_endpoint")}
+    callers = {f"functions.{name}.handler.handler" for name in ("authorizer", "job_endpoint")}
     assert with_secrets(template) == {HANDLER, *callers}
     for function in template.of("AWS::Lambda::Function"):
         variables = function.get("Environment", {}).get("Variables", {})

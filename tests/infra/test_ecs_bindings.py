@@ -35,8 +35,8 @@ from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
 from tests.infra.test_nag import findings
 
-DISPATCHER: Final = "functions.task_dispatcher.handler"
-SETTLER: Final = "functions.task_settler.handler"
+DISPATCHER: Final = "functions.task_dispatcher.handler.handler"
+SETTLER: Final = "functions.task_settler.handler.handler"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "ecs-bindings.md"
 
 
@@ -173,7 +173,7 @@ def test_the_settler_sweeps_each_minute() -> None:
 
 def test_operators_may_bind_these_tasks_alone() -> None:
     """By their names; and there are no events in the bucket, which functions would need."""
-    operator = variables(template(), "functions.operator.handler")
+    operator = variables(template(), "functions.operator.handler.handler")
     allowed = json.loads(operator["OJS_BINDING_TARGETS"])
     (definition,) = template().of("AWS::ECS::TaskDefinition")
     assert allowed == {
@@ -215,7 +215,7 @@ def test_tasks_may_have_public_addresses_and_spare_capacity() -> None:
     written = variables(found, DISPATCHER)["OJS_BINDINGS"]
     (binding,) = read_task_bindings(text_of(written))
     assert (binding.has_public_ip, binding.capacity) == (True, "FARGATE_SPOT")
-    operator = variables(found, "functions.operator.handler")
+    operator = variables(found, "functions.operator.handler.handler")
     assert binding.config == BindingConfig(non_retryable_errors=("exit.3",), timeout_ms=7_200_000)
     assert read_targets(operator["OJS_BINDING_TARGETS"])["render"].config == binding.config
     assert "VpcPublicSubnet1" in json.dumps(written)

@@ -18,7 +18,7 @@ from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "event-jobs.md").read_text("utf-8")
-HANDLER = "functions.event_jobs.handler"
+HANDLER = "functions.event_jobs.handler.handler"
 RULES = [
     EventRule(source="aws.s3", type="Object Created", job_type="image.resize"),
     EventRule(source="com.shop.*", job_type="order.confirm", queue="orders"),

@@ -11,7 +11,7 @@ from infra.app import ContextError, make_app
 from tests.infra.conftest import NO_BUNDLING
 from tests.infra.templates import of_context
 
-EXPORT = "functions.export.handler"
+EXPORT = "functions.export.handler.handler"
 TRIGGER = {
     "logs:CreateLogStream",
     "logs:PutLogEvents",

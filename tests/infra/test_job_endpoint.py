@@ -36,7 +36,7 @@ from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_backend, of_context, of_stack
 
-HANDLER = "functions.job_endpoint.handler"
+HANDLER = "functions.job_endpoint.handler.handler"
 JWT = Jwt(issuer="https://issuer.example.com", audience=["ojs"])
 
 

@@ -32,8 +32,8 @@ from tests.infra.test_nag import findings
 
 CHECKOUT: Final = Path(__file__).parents[2]
 PAGE: Final = (CHECKOUT / "docs" / "lambda-bindings.md").read_text("utf-8")
-DISPATCHER = "functions.dispatcher.handler"
-SETTLER = "functions.settler.handler"
+DISPATCHER = "functions.dispatcher.handler.handler"
+SETTLER = "functions.settler.handler.handler"
 
 
 def shop(stack: Stack, name: str = "Shop", **given: Any) -> lambda_.Function:
@@ -129,7 +129,7 @@ def alias_id(template: Synthesised) -> str:
 def test_operators_may_bind_these_functions_alone() -> None:
     """The API knows their names, and no ARN; nothing else of the backend changes."""
     template = of_stack(defined(types=["email.*"]))
-    operator = function(template, "functions.operator.handler")
+    operator = function(template, "functions.operator.handler.handler")
     allowed = json.loads(operator["Environment"]["Variables"]["OJS_BINDING_TARGETS"])
     assert allowed == {"shop": {"queues": ["email"], "types": ["email.*"]}}
     named = [
@@ -137,7 +137,7 @@ def test_operators_may_bind_these_functions_alone() -> None:
         for each in template.of("AWS::Lambda::Function")
         if "OJS_BINDING_TARGETS" in each.get("Environment", {}).get("Variables", {})
     ]
-    assert named == ["functions.operator.handler"]
+    assert named == ["functions.operator.handler.handler"]
 
 
 def test_dispatcher_and_api_know_the_config_of_a_target() -> None:
@@ -150,7 +150,7 @@ def test_dispatcher_and_api_know_the_config_of_a_target() -> None:
     parts = dispatcher["OJS_BINDINGS"]["Fn::Join"][1]
     (binding,) = read_bindings("".join(each if isinstance(each, str) else "arn" for each in parts))
     assert binding.config.render() == config
-    operator = function(template, "functions.operator.handler")["Environment"]["Variables"]
+    operator = function(template, "functions.operator.handler.handler")["Environment"]["Variables"]
     assert json.loads(operator["OJS_BINDING_TARGETS"])["shop"]["config"] == config
     assert "config" not in str(function(of_stack(defined()), DISPATCHER)["Environment"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.infra.conftest import Synthesised
 from tests.simulation.chains import LOOPS
 
-HANDLERS = {"functions.tick.handler": "tick", "ojs_aws.local.demo.handler": "worker"}
+HANDLERS = {"functions.tick.handler.handler": "tick", "ojs_aws.local.demo.handler": "worker"}
 
 
 def test_functions_whose_loops_are_intended_may_loop(stack: Synthesised) -> None:

@@ -41,10 +41,10 @@ def test_snapshots_are_taken_of_the_versions_that_the_gateway_calls() -> None:
     """Of the API's functions and the authorizer; sweep and stream are never waited for."""
     stack = of_context(start="snapstart", job_endpoint="true")
     for name in API_FUNCTIONS:
-        function = stack.function(f"functions.{name}.handler")
+        function = stack.function(f"functions.{name}.handler.handler")
         assert function["SnapStart"] == {"ApplyOn": "PublishedVersions"}
     for name in ("tick", "stream"):
-        assert "SnapStart" not in stack.function(f"functions.{name}.handler")
+        assert "SnapStart" not in stack.function(f"functions.{name}.handler.handler")
     aliases = stack.of("AWS::Lambda::Alias")
     assert [each["Name"] for each in aliases] == ["live"] * len(API_FUNCTIONS)
     assert len(stack.of("AWS::Lambda::Version")) == len(API_FUNCTIONS)

@@ -44,7 +44,7 @@ def test_two_stages_share_neither_a_queue_nor_rights() -> None:
     for prefix, queue in (("ojs", "dev-email"), ("ojs-dev", "email")):
         template = of_backend(queue_prefix=prefix, queues=[queue])
         queues = template.of("AWS::SQS::Queue")
-        statements = template.statements("functions.worker_api.handler")
+        statements = template.statements("functions.worker_api.handler.handler")
         (pattern,) = [
             resource.rpartition(":")[2]
             for actions, resource in statements
@@ -63,9 +63,9 @@ def test_a_deployment_keeps_the_old_names_of_its_queues_by_a_setting() -> None:
     queues = template.of("AWS::SQS::Queue")
     names = {each.get("QueueName") for each in queues}
     assert {"shop-email", "shop-UNREADABLE", "shop-CRON"} <= names
-    function = template.function("functions.producer.handler")
+    function = template.function("functions.producer.handler.handler")
     assert function["Environment"]["Variables"]["OJS_QUEUE_PREFIX"] == "shop"
-    resources = [where for _, where in template.statements("functions.producer.handler")]
+    resources = [where for _, where in template.statements("functions.producer.handler.handler")]
     assert any(where.endswith(":shop-*") for where in resources)
     policies = template.of("AWS::SQS::QueuePolicy")
     assert [len(each["Queues"]) for each in policies] == [1] * len(queues)

@@ -14,7 +14,7 @@ from tests.infra.order import Order
 from tests.infra.templates import of_context, of_stack
 
 KIND = "Custom::OjsRemoval"
-HANDLER = "functions.removal.handler"
+HANDLER = "functions.removal.handler.handler"
 TAG = {"Key": "ojs-removal", "Value": "destroy"}
 WRITING = {"s3:PutObject", "sqs:CreateQueue"}
 
@@ -64,7 +64,7 @@ def test_each_bucket_that_goes_is_emptied_and_one_takes_the_queues_along() -> No
     assert len(buckets) == 2
     removed = template.of(KIND)
     assert {each["Bucket"]["Ref"] for each in removed} == {*buckets}
-    documents = template.function("functions.producer.handler")["Environment"]["Variables"]
+    documents = template.function("functions.producer.handler.handler")["Environment"]["Variables"]
     (whole,) = [each for each in removed if each.get("WithQueues") == "true"]
     assert whole["Bucket"] == documents["OJS_BUCKET"]
     for bucket in template.of("AWS::S3::Bucket"):
@@ -83,11 +83,11 @@ def test_data_is_removed_after_all_that_could_write_more() -> None:
         assert bucket in order.earlier(removal)
     functions = writers(template)
     assert len(functions) == 8  # producer, worker_api, job_endpoint, operator, tick, stream, ...
-    documents = template.function("functions.producer.handler")["Environment"]["Variables"]
+    documents = template.function("functions.producer.handler.handler")["Environment"]["Variables"]
     for each in functions:
         assert by_bucket[documents["OJS_BUCKET"]["Ref"]] in order.earlier(each)
     export = template.logical_id(
-        "AWS::Lambda::Function", template.function("functions.export.handler")
+        "AWS::Lambda::Function", template.function("functions.export.handler.handler")
     )
     assert {*by_bucket.values()} <= order.earlier(export)
     (policy,) = [  # it names the adopted queue as well, which goes, too

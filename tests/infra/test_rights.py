@@ -94,7 +94,7 @@ def watched(aws: EmbeddedAws, feature: Feature, watch: Watch, *, by_endpoint: bo
 def watching() -> Iterator[tuple[EmbeddedAws, Watch]]:
     """An AWS, and what watches the calls to it."""
     template = of_context(queue_separator="-", job_endpoint="true")  # the names of the transcript
-    watch = Watch({name: Role(template, f"functions.{name}.handler") for name in FUNCTIONS})
+    watch = Watch({name: Role(template, f"functions.{name}.handler.handler") for name in FUNCTIONS})
     with emulated_aws() as aws:
         clients = (aws.clients.dynamodb, aws.clients.sqs, aws.clients.s3(), aws.clients.events())
         for client in clients:

@@ -42,7 +42,7 @@ DEMO = "ojs_aws.local.demo.handler"
 
 
 def handler_of(function: str) -> str:
-    return f"functions.{function}.handler"
+    return f"functions.{function}.handler.handler"
 
 
 # ---------------------------------------------------------------------------------- the table

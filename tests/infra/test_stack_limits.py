@@ -135,7 +135,13 @@ def test_the_rights_of_a_pause_do_not_grow_with_the_workers() -> None:
             LambdaWorkerFunction(scope, f"Worker{number}", props)
         template = Synthesised(Template.from_stack(scope).to_json())
         roles = {
-            str({"Ref": template.function(f"functions.{name}.handler")["Role"]["Fn::GetAtt"][0]})
+            str(
+                {
+                    "Ref": template.function(f"functions.{name}.handler.handler")["Role"][
+                        "Fn::GetAtt"
+                    ][0]
+                }
+            )
             for name in ("operator", "tick")
         }
         found = inline_policies(template)

@@ -51,6 +51,12 @@ KEPT: Final = {
     "BackendJobEndpointFunctionUrl80310827": "AWS::Lambda::Url",
 }
 
+FUNCTIONS: Final = (
+    "api_keys authorizer job_endpoint operator producer stream system tick worker_api"
+)
+HANDLERS: Final = {f"functions.{name}.handler.handler" for name in FUNCTIONS.split()}
+"""Code and handler of a function are changed by two calls; requests between them would fail."""
+
 
 def test_the_keys_of_the_table_stay_as_they_are_deployed(stack: Synthesised) -> None:
     """With other keys, or under another logical id, CloudFormation makes a new, empty table."""
@@ -72,3 +78,10 @@ def test_what_holds_data_or_has_an_address_keeps_its_logical_id() -> None:
     """Replaced, it would be empty, or nobody would find it at the address that they know."""
     resources = of_context(job_endpoint="true").document["Resources"]
     assert {name: resources.get(name, {}).get("Type") for name in KEPT} == KEPT
+
+
+def test_a_function_keeps_the_path_of_its_handler() -> None:
+    """Under another path, no request could be answered until the code has come, too."""
+    resources = of_context(job_endpoint="true").document["Resources"].values()
+    found = {each["Properties"].get("Handler", "") for each in resources}
+    assert {handler for handler in found if handler.startswith("functions.")} == HANDLERS

@@ -35,7 +35,8 @@ SHOP: Final = {
     "infra/__init__.py": "STACK = 'Shop'\n",
     "infra/constructs.py": "raise RuntimeError('of the shop')\n",
     "functions/__init__.py": "",
-    "functions/producer.py": "raise RuntimeError('of the shop')\n",
+    "functions/producer/__init__.py": "",
+    "functions/producer/handler.py": "raise RuntimeError('of the shop')\n",
     "functions/orders.py": """
         from ojs_aws import JobContext, LambdaWorker
 
@@ -191,10 +192,10 @@ def test_an_application_synthesises_the_installed_constructs(shop: Shop) -> None
     kind = "AWS::Lambda::Function"
     functions = [each for each in template["Resources"].values() if each["Type"] == kind]
     handlers = {each["Properties"]["Handler"] for each in functions}
-    own = {path.stem for path in FUNCTIONS.glob("[!_]*.py")} - {"startup"}
+    own = {path.name for path in FUNCTIONS.iterdir() if (path / "handler.py").is_file()}
     bound = {"dispatcher", "settler", "task_dispatcher", "task_settler"}
     default = own - bound - {"event_jobs", "export", "job_endpoint", "removal"}
-    expected = {f"functions.{name}.handler" for name in default}
+    expected = {f"functions.{name}.handler.handler" for name in default}
     assert handlers == {*expected, "orders.handler"}
 
 

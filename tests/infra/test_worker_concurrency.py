@@ -96,7 +96,7 @@ def test_the_batching_window_can_be_set_with_the_context() -> None:
 def test_completed_jobs_are_left_to_the_stream_by_default(name: str) -> None:
     """In a deployment a function reads the stream; a choice of the user's is kept."""
     for given, shown in (({}, "1"), ({name: "0"}, "0")):
-        function = of_backend(settings=given).function("functions.worker_api.handler")
+        function = of_backend(settings=given).function("functions.worker_api.handler.handler")
         assert function["Environment"]["Variables"][name] == shown
 
 

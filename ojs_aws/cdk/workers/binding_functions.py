@@ -89,7 +89,7 @@ def binding_function(
         scope,
         "".join(part.capitalize() for part in name.split("_")),
         OjsFunctionProps(
-            handler=f"functions.{name}.handler",
+            handler=f"functions.{name}.handler.handler",
             bundle=with_services(bundle, [*secret_services(scope, named), *services]),
             description=f"Open Job Spec: {description}",
             service=f"ojs-{name.replace('_', '-')}",

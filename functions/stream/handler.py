@@ -10,7 +10,7 @@ import random
 import time
 from typing import Final
 
-from .startup import finish_init
+from ..startup import finish_init
 
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import SystemClock, aws_clients, build_backend, record_tries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from .startup import finish_init
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import build_backend, tasks_of
 from ojs_aws.config import Settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from .startup import finish_init
+from ..startup import finish_init
 
 from ojs_aws.bootstrap import aws_clients, build_backend, build_remembered_authentication
 from ojs_aws.config import Settings
