@@ -141,8 +141,7 @@ class Evidence:
 
     def role(self, function: str) -> str:
         """Return the ARN of a function's role."""
-        with translated("GetFunctionConfiguration"):
-            return self.clients.functions.get_function_configuration(FunctionName=function)["Role"]
+        return str(self.settings(function)["Role"])
 
     def settings(self, function: str) -> Mapping[str, Any]:
         """Return the configuration of a function."""

@@ -206,10 +206,7 @@ class MessageQueue:
                 QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN, DELAYED]
             )
         counts = answer["Attributes"]
-        visible, hidden, delayed = (
-            int(counts.get(name, "0")) for name in (VISIBLE, HIDDEN, DELAYED)
-        )
-        return Backlog(visible, hidden, delayed)
+        return Backlog(*(int(counts.get(name, "0")) for name in (VISIBLE, HIDDEN, DELAYED)))
 
     def _in_batches(
         self, queue: str, operation: str, call: Callable[..., Any], items: Sequence[dict[str, Any]]

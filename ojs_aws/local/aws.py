@@ -42,11 +42,6 @@ AWS_LOCK: Final = threading.RLock()
 """Held during each call to moto, and by whoever looks into its tables."""
 
 
-def queue_url_prefix() -> str:
-    """Return what the URLs of moto's SQS queues begin with."""
-    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
-
-
 @contextmanager
 def embedded_aws() -> Iterator[None]:
     """Let every AWS call of this process go to moto, one at a time.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.bootstrap.clients import UuidGenerator
 from ojs_aws.dashboard.files import answer_file, wants_page
@@ -112,7 +112,8 @@ class Application:
         about = event["requestContext"]
         if self.authorizer is not None:
             verdict = self.authorizer(event, LambdaContext("ojs-authorizer", API_TIMEOUT_S))
-            event = {**event, "requestContext": {**about, "authorizer": _verdict(verdict)}}
+            authorizer = {"lambda": verdict["context"]}
+            event = {**event, "requestContext": {**about, "authorizer": authorizer}}
         group = self.group_of(about["http"]["method"], event["rawPath"])
         result = self.handlers[group](event, LambdaContext(f"ojs-{group}", API_TIMEOUT_S))
         return http_answer(result)
@@ -122,10 +123,6 @@ def _last_id(event: Event) -> str:
     """Return the id of the last event that the client of a stream has; empty for none."""
     query: Mapping[str, str] = event.get("queryStringParameters") or {}
     return event["headers"].get("last-event-id") or query.get("last_event_id", "")
-
-
-def _verdict(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"lambda": verdict["context"]}
 
 
 def _body(environ: WSGIEnvironment) -> bytes:
@@ -171,25 +168,23 @@ _PREFLIGHT: Final[tuple[tuple[str, str], ...]] = (
     ("Access-Control-Allow-Headers", ", ".join(CORS_HEADERS)),
     ("Access-Control-Max-Age", str(CORS_MAX_AGE_S)),
 )
-_REASONS: Final = {200: "OK", 304: "Not Modified"}
 
 
+@dataclass(frozen=True, slots=True)
 class Cors:
-    """Answers preflights of the named origins, and lets their pages read the answers."""
+    """Answers preflights of the named origins, and lets their pages read the answers.
 
-    def __init__(self, application: Serve, origins: Iterable[str]) -> None:
-        """Wrap an application.
+    :ivar origins: as browsers name them, such as ``https://jobs.example.com``.
+    """
 
-        :param origins: as browsers name them, such as ``https://jobs.example.com``.
-        """
-        self._application = application
-        self._origins = frozenset(origins)
+    application: Serve
+    origins: Collection[str]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request; others than named origins are passed on unchanged."""
         origin = environ.get("HTTP_ORIGIN", "")
-        if origin not in self._origins:
-            return self._application(environ, start_response)
+        if origin not in self.origins:
+            return self.application(environ, start_response)
         allowed = [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
         is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
         if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
@@ -202,19 +197,18 @@ class Cors:
         ) -> Callable[[bytes], object]:
             return start_response(status, [*headers, *allowed, exposed], *problem)  # type: ignore[arg-type]
 
-        return self._application(environ, start)
+        return self.application(environ, start)
 
 
+@dataclass(frozen=True, slots=True)
 class Page:
-    """Answers requests for the page's files, and passes the others on to the API."""
+    """Answers requests for the page's files, and passes the others on to the API.
 
-    def __init__(self, application: Serve, environment: str = "") -> None:
-        """Wrap an application.
+    :ivar environment: what the page calls the environment; empty: what its host's name says.
+    """
 
-        :param environment: what the page calls the environment; empty: what its host's name says.
-        """
-        self._application = application
-        self._environment = environment
+    application: Serve
+    environment: str = ""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request; ``/`` is the page for those who accept HTML, and JSON otherwise."""
@@ -223,37 +217,34 @@ class Page:
         is_page = path != "/" or wants_page(headers.get("accept", ""))
         answer = None
         if method in {"GET", "HEAD"} and is_page:
-            answer = answer_file(path, headers, environment=self._environment)
+            answer = answer_file(path, headers, environment=self.environment)
         if answer is None:
-            return self._application(environ, start_response)
+            return self.application(environ, start_response)
         length = ("Content-Length", str(len(answer.body)))
-        start_response(
-            f"{answer.status} {_REASONS[answer.status]}", [*answer.headers.items(), length]
-        )
+        start_response(status_line(answer.status), [*answer.headers.items(), length])
         return [answer.body if method == "GET" else b""]
 
 
 _ALL_ADDRESSES: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - they are compared only
 
 
+@dataclass(frozen=True, slots=True)
 class SiteCheck:
-    """Answers the requests that a check lets pass, and refuses the others."""
+    """Answers the requests that a check lets pass, and refuses the others.
 
-    def __init__(self, application: Serve, check: Callable[[Mapping[str, str]], None]) -> None:
-        """Wrap an application.
+    :ivar check: raises PermissionDeniedError; it takes headers by their names in lower case.
+    """
 
-        :param check: raises PermissionDeniedError; it takes headers by their names in lower case.
-        """
-        self._application = application
-        self._check = check
+    application: Serve
+    check: Callable[[Mapping[str, str]], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         try:
-            self._check(headers_of(environ))
+            self.check(headers_of(environ))
         except PermissionDeniedError as problem:
             return refuse(problem, start_response)
-        return self._application(environ, start_response)
+        return self.application(environ, start_response)
 
 
 def front_of(application: Serve, options: LocalOptions, settings: Settings) -> Serve:

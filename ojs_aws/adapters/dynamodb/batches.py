@@ -69,20 +69,13 @@ DONE: Final = "dn"
 class Batches(InTable):
     """Stores logs of batches. What was never committed expires after some days.
 
-    :ivar new_token: makes the name of a log.
+    :ivar token: makes the name of a log.
     :ivar part_jobs: how many jobs a part has at most.
     """
 
     retention: Retention
-    new_token: Callable[[], str]
+    token: Callable[[], str]
     part_jobs: int = PART_JOBS
-
-    def token(self) -> str:
-        """Return a new name for a log.
-
-        Makes no call.
-        """
-        return self.new_token()
 
     def stage(self, batch_id: str, token: str, jobs: Sequence[StagedJob]) -> tuple[int, ...]:
         """Write the log of a batch; nobody reads it before the batch is committed.

@@ -7,7 +7,6 @@ rows, so that one query returns it and the first of them. An idle sequence has n
 from __future__ import annotations
 
 from collections.abc import Sequence as Many
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -230,16 +229,11 @@ class Sequences:
             v=number(seen.version),
             next=number(seen.next),
         )
-        try:
-            self.store.delete_item(sequence_key(seen.tenant, seen.key), when)
-        except ConditionFailedError:
-            return False
-        return True
+        return self.store.try_delete(sequence_key(seen.tenant, seen.key), when)
 
     def forget(self, tenant: str, key: str, row: BlockedJob) -> None:
         """Remove the row of a blocked job that has ended; another job's row stays."""
-        with suppress(ConditionFailedError):  # it is gone, or another job's
-            self.store.delete_item(*_row_of(tenant, key, row))
+        self.store.try_delete(*_row_of(tenant, key, row))
 
 
 def sequence_key(tenant: str, key: str) -> Item:

@@ -194,6 +194,14 @@ class InTable:
         with conditional("DeleteItem"):
             self.client.delete_item(TableName=self.table, Key=key, **when)
 
+    def try_delete(self, key: Item, when: Mapping[str, Any]) -> bool:
+        """Delete an item; return False if the condition does not hold."""
+        try:
+            self.delete_item(key, when)
+        except ConditionFailedError:
+            return False
+        return True
+
     def transact_write_items(
         self, actions: Sequence[Action], answers: Callable[[Reasons], bool] = lambda _: False
     ) -> Reasons:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,12 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, item_bytes, number, read_string, string
 from ojs_aws.adapters.dynamodb.jobs.blobs import ITEM
 from ojs_aws.adapters.dynamodb.jobs.codec import from_item, to_item
-from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES, Ahead, check_new
+from ojs_aws.adapters.dynamodb.jobs.inserts import (
+    MAX_TRANSACTION_BYTES,
+    Ahead,
+    check_new,
+    took_effect,
+)
 from ojs_aws.adapters.dynamodb.jobs.reads import job_key
 from ojs_aws.adapters.dynamodb.jobs.store import slots_left
 from ojs_aws.adapters.dynamodb.limits import releasing
@@ -88,14 +92,14 @@ class _Transaction:
             return False
         met_job = any(reasons[at][1] for at in self.jobs)
         is_open = met_job and any(reasons[at][0] == CONFLICT_CODE for at in self.jobs)
-        return not is_open or _took_effect(reasons, token)
+        return not is_open or took_effect(reasons, token)
 
     def explain(self, reasons: Reasons, token: str) -> None:
         """Raise why the transaction was cancelled, unless it had taken effect.
 
         :raises NotAdmittedError: unless it was this very transaction, whose answer was lost.
         """
-        if _took_effect(reasons, token):
+        if took_effect(reasons, token):
             return
         met = {at: item for at, (_, item) in enumerate(reasons) if item}
         raise NotAdmittedError(
@@ -137,9 +141,7 @@ class UniqueJobs:
         ahead = Ahead(self.store.blobs, self.store.writes.token())
         transaction = _Transaction([], {}, {}, [], ahead, uploads=False)
         self._add(transaction, 0, admission, self.store.writes.token())
-        documents = [
-            put_part(self.store.table, document.item) for document in transaction.documents
-        ]
+        documents = [put_part(self.store.table, each.item) for each in transaction.documents]
         check_new([action["Put"]["Item"] for action in transaction.actions if "Put" in action])
         return [*transaction.actions, *documents, *transaction.releases(self.store.table)]
 
@@ -171,8 +173,7 @@ class UniqueJobs:
 
         Makes one conditional delete.
         """
-        with suppress(ConditionFailedError):  # it is gone, or another job's
-            self.store.delete_item(_key(key), condition("#j = :j", j=string(job_id)))
+        self.store.try_delete(_key(key), condition("#j = :j", j=string(job_id)))
 
     # ------------------------------------------------------------------ the transaction
     def _add(
@@ -222,7 +223,7 @@ class UniqueJobs:
                 )
             else:
                 self._require_seen(*of)
-                transaction.ahead.keep(job, placed, text)
+                transaction.ahead.keep_all([(job, placed, text)])
         return replace(job, document=placed)
 
     def _require_seen(self, position: int, admission: Admission) -> None:
@@ -260,11 +261,6 @@ class UniqueJobs:
             transaction.ahead.note(document.job, document.ref)
             self.store.put_item(document.item)
         return puts
-
-
-def _took_effect(reasons: Reasons, token: str) -> bool:
-    """Return whether a transaction met itself. One item proves it: others may have changed."""
-    return any(read_string(item, n.TOKEN) == token for _, item in reasons)
 
 
 def _key(key: str) -> Item:

@@ -150,12 +150,7 @@ class WorkerRegistry(InTable):
 
         Makes one conditional delete.
         """
-        try:
-            seen = condition("#ls = :ls", ls=number(last_seen))
-            self.delete_item(_key(worker_id), seen)
-        except ConditionFailedError:
-            return False
-        return True
+        return self.try_delete(_key(worker_id), condition("#ls = :ls", ls=number(last_seen)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +183,7 @@ class WorkerPools(InTable):
 
         Makes one conditional delete.
         """
-        try:
-            self.delete_item(item_key(POOLS, name), condition("attribute_exists(#pk)"))
-        except ConditionFailedError:
-            return False
-        return True
+        return self.try_delete(item_key(POOLS, name), condition("attribute_exists(#pk)"))
 
 
 def _read_pool(item: Item) -> Pool:

@@ -12,12 +12,12 @@ import pytest
 
 from ojs_aws.local import triggers
 from ojs_aws.local.aws import (
+    ACCOUNT,
     REGION,
     EmbeddedMessages,
     EmbeddedStream,
     create_table,
     embedded_aws,
-    queue_url_prefix,
 )
 from ojs_aws.local.patches import MESSAGES, RECORDS, Signal
 from ojs_aws.local.triggers import Loop, SqsTrigger, StreamTrigger, Timer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.thorough
 
 TABLE = "t"
-URL = f"{queue_url_prefix()}q"
+URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/q"
 
 
 @pytest.fixture(autouse=True)

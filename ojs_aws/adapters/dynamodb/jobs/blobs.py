@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.adapters.dynamodb import columns as c
 from ojs_aws.adapters.dynamodb import names as n
@@ -27,6 +27,9 @@ from ojs_aws.domain.runtime import IN_ORDER, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import DOCUMENT_PREFIX
 
+if TYPE_CHECKING:
+    from ojs_aws.adapters.s3 import S3Documents
+
 ITEM: Final = "item"
 S3: Final = "s3"
 DIGEST_CHARACTERS: Final = 24
@@ -39,19 +42,6 @@ _REF: Final[c.Columns] = {
     c.NUMBER: {"n": "size_bytes"},
     c.OPTIONAL_TEXT: {"t": "trace_id"},
 }
-
-
-class ObjectStore(Protocol):
-    """Stores large documents in S3."""
-
-    def put(self, key: str, text: str) -> None:
-        """Store a text under a key; the same text again changes nothing."""
-
-    def get(self, key: str) -> str:
-        """Return the text under a key."""
-
-    def delete(self, key: str) -> None:
-        """Remove a key; an absent one is no error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,7 @@ class Blobs(InTable):
     :ivar parallel: reads and stores documents in S3 side by side.
     """
 
-    objects: ObjectStore | None
+    objects: S3Documents | None
     inline_limit_bytes: int
     envelope_limit_bytes: int
     s3_threshold_bytes: int
@@ -186,7 +176,7 @@ class Blobs(InTable):
             return
         self.put_item({**_key(job_id, ref), n.TTL: number(at // 1000)})
 
-    def _objects(self) -> ObjectStore:
+    def _objects(self) -> S3Documents:
         if self.objects is None:
             raise BackendError("A document is kept in S3, but OJS_BUCKET is not configured.")
         return self.objects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -47,10 +47,6 @@ class Ahead:
         """Return a name that separates the documents of this attempt from those of others."""
         return f"{job.created_at}:{self.token}"
 
-    def keep(self, job: JobRecord, ref: StoredElsewhere, text: str) -> None:
-        """Store a document in its place, by a call of its own."""
-        self.keep_all([(job, ref, text)])
-
     def keep_all(self, documents: Sequence[tuple[JobRecord, StoredElsewhere, str]]) -> None:
         """Store documents in their places, those in the table together."""
         if not documents:
@@ -84,17 +80,6 @@ def _refers_to(job: JobRecord, ref: StoredElsewhere) -> bool:
 def _says_nothing(problem: Exception) -> bool:
     """Return whether a write that was sent may have taken effect, or do so later."""
     return isinstance(problem, OjsError) and not isinstance(problem, BackendUnavailableError)
-
-
-@contextmanager
-def ahead_of(write: Ahead, load_many: LoadMany) -> Iterator[Ahead]:
-    """Store documents before a write, and remove them if the write is refused."""
-    try:
-        yield write
-    except Exception as problem:
-        if not (write.is_sent and _says_nothing(problem)):
-            write.take_back(load_many)
-        raise
 
 
 MAX_NEW_BYTES: Final = 100_000
@@ -157,9 +142,16 @@ class JobInserts(JobReads):
                 if not failed.is_own(item):
                     raise AlreadyStoredError({0: from_item(failed.item)}) from None
 
-    def ahead(self) -> AbstractContextManager[Ahead]:
-        """Return what a write of new jobs stores first, and removes if it is refused."""
-        return ahead_of(Ahead(self.blobs, self.writes.token()), self.load_many)
+    @contextmanager
+    def ahead(self) -> Iterator[Ahead]:
+        """Yield what a write of new jobs stores first, and remove it if the write is refused."""
+        ahead = Ahead(self.blobs, self.writes.token())
+        try:
+            yield ahead
+        except Exception as problem:
+            if not (ahead.is_sent and _says_nothing(problem)):
+                ahead.take_back(self.load_many)
+            raise
 
     def insert_all(self, jobs: Sequence[JobRecord]) -> None:
         """Store up to 100 new jobs, all or none.
@@ -196,25 +188,16 @@ class JobInserts(JobReads):
             item[n.TOKEN] = string(token)
         puts = [put_part(self.table, item, _IS_NEW) for item in items]
 
-        def took_effect(reasons: Reasons) -> bool:
-            """Return whether an item is ours; one proves it, as others may have been claimed."""
-            return any(read_string(old, n.TOKEN) == token for _, old in reasons)
-
         def is_answered(reasons: Reasons) -> bool:
             taken = any(map(_is_taken, reasons))
             # Another transaction stores these very jobs, maybe, and is not done with it.
             is_open = any(code == CONFLICT_CODE for code, _ in reasons)
-            return taken and (not is_open or took_effect(reasons))
+            return taken and (not is_open or took_effect(reasons, token))
 
         reasons = self.transact_write_items(puts, is_answered)
-        if reasons and not took_effect(reasons):
-            raise AlreadyStoredError(
-                {
-                    index: from_item(reason[1])
-                    for index, reason in enumerate(reasons)
-                    if _is_taken(reason)
-                }
-            )
+        if reasons and not took_effect(reasons, token):
+            taken = [(at, each[1]) for at, each in enumerate(reasons) if _is_taken(each)]
+            raise AlreadyStoredError({at: from_item(item) for at, item in taken})
 
     def check_new(self, jobs: Sequence[JobRecord]) -> None:
         """Refuse new jobs that :meth:`insert` would refuse for their size; no call.
@@ -226,6 +209,11 @@ class JobInserts(JobReads):
         for job in jobs:
             placed, _ = self.blobs.placed_envelope(job.document, life_of(job))
             check_new([to_item(replace(job, document=placed), self.retention)])
+
+
+def took_effect(reasons: Reasons, token: str) -> bool:
+    """Return whether a transaction met itself. One item proves it: others may have changed."""
+    return any(read_string(item, n.TOKEN) == token for _, item in reasons)
 
 
 def _is_taken(reason: tuple[str, Item]) -> bool:
