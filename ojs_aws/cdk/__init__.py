@@ -44,21 +44,21 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
     from ojs_aws.cdk.job_backend_props import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.job_backend_props import JobBackendProps as JobBackendProps
+    from ojs_aws.cdk.job_queues import JobQueues as JobQueues
+    from ojs_aws.cdk.job_queues import JobQueuesProps as JobQueuesProps
     from ojs_aws.cdk.job_sources import EventJobs as EventJobs
     from ojs_aws.cdk.job_sources import EventJobsProps as EventJobsProps
     from ojs_aws.cdk.job_sources import OutboxRelayFunction as OutboxRelayFunction
     from ojs_aws.cdk.job_sources import OutboxRelayFunctionProps as OutboxRelayFunctionProps
+    from ojs_aws.cdk.job_table import JobTable as JobTable
+    from ojs_aws.cdk.job_table import JobTableProps as JobTableProps
+    from ojs_aws.cdk.job_table import RestoredTable as RestoredTable
     from ojs_aws.cdk.monitoring.alarms import BackendAlarms as BackendAlarms
     from ojs_aws.cdk.monitoring.alarms import BackendAlarmsProps as BackendAlarmsProps
     from ojs_aws.cdk.monitoring.dashboard import BackendDashboard as BackendDashboard
     from ojs_aws.cdk.monitoring.dashboard import BackendDashboardProps as BackendDashboardProps
     from ojs_aws.cdk.ojs_function import OjsFunction as OjsFunction
     from ojs_aws.cdk.ojs_function import OjsFunctionProps as OjsFunctionProps
-    from ojs_aws.cdk.resources.job_queues import JobQueues as JobQueues
-    from ojs_aws.cdk.resources.job_queues import JobQueuesProps as JobQueuesProps
-    from ojs_aws.cdk.resources.job_table import JobTable as JobTable
-    from ojs_aws.cdk.resources.job_table import JobTableProps as JobTableProps
-    from ojs_aws.cdk.resources.job_table import RestoredTable as RestoredTable
     from ojs_aws.cdk.triggers import ChangeStream as ChangeStream
     from ojs_aws.cdk.triggers import ChangeStreamProps as ChangeStreamProps
     from ojs_aws.cdk.triggers import TickSchedule as TickSchedule

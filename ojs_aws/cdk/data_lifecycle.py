@@ -15,10 +15,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
 from ojs_aws.cdk.bundle import Target, backend_bundle
+from ojs_aws.cdk.job_queues import JobQueues
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
-from ojs_aws.cdk.resources.job_queues import JobQueues
-from ojs_aws.cdk.resources.storage import failures_queue, private_bucket, read_stream
+from ojs_aws.cdk.storage import failures_queue, private_bucket, read_stream
 from ojs_aws.topology import (
     ENDED_STATES,
     EXPORT_PREFIX,

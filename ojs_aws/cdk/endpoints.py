@@ -20,7 +20,7 @@ from ojs_aws.cdk.bundle import page_bundle
 from ojs_aws.cdk.job_backend_props import JobBackendProps
 from ojs_aws.cdk.monitoring.alarms import alarm
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
-from ojs_aws.cdk.resources.storage import accept
+from ojs_aws.cdk.storage import accept
 from ojs_aws.dashboard.page_function import ENVIRONMENT, SIGN_IN
 from ojs_aws.transport.http.routes import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_AGE_S, CORS_METHODS
 

@@ -33,11 +33,11 @@ from ojs_aws.cdk.job_backend_props import (
     check_settings,
     settings_of,
 )
+from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
+from ojs_aws.cdk.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
-from ojs_aws.cdk.resources.job_queues import JobQueues, JobQueuesProps
-from ojs_aws.cdk.resources.job_table import JobTable, JobTableProps
-from ojs_aws.cdk.resources.storage import documents_bucket, expire_events
+from ojs_aws.cdk.storage import documents_bucket, expire_events
 from ojs_aws.cdk.triggers import (
     ChangeStream,
     ChangeStreamProps,

@@ -18,11 +18,11 @@ from constructs import Construct
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, backend_bundle, lock_of
 from ojs_aws.cdk.function_options import FunctionOptions, secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps, run_every
 from ojs_aws.cdk.permissions import PRODUCER
-from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.resources.storage import own_queue
+from ojs_aws.cdk.storage import own_queue
 from ojs_aws.cdk.workers.worker_network import warn_without_a_route
 from ojs_aws.domain.cloud_events import EventRule, write_rules
 from ojs_aws.topology import (

@@ -24,7 +24,7 @@ from ojs_aws.cdk.function_options import (
     check_start,
     live_of,
 )
-from ojs_aws.cdk.resources.storage import accept, accept_each
+from ojs_aws.cdk.storage import accept, accept_each
 from ojs_aws.topology import EXPORT_PREFIX
 
 _PATTERNS: Final = (

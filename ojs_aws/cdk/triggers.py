@@ -14,10 +14,10 @@ from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
 from ojs_aws.cdk.ojs_function import run_every
-from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.resources.storage import failures_queue, own_queue, read_stream
+from ojs_aws.cdk.storage import failures_queue, own_queue, read_stream
 from ojs_aws.topology import (
     ALARM_RETENTION_S,
     EVENTS_LAG_METRIC,

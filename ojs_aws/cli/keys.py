@@ -46,6 +46,23 @@ EndpointUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+def or_exit(out: Output, act: Callable[[], A]) -> A:
+    """Run a function, and end the command where it is refused, after saying so.
+
+    :raises typer.Exit: with the code of what went wrong.
+    """
+    from ojs_aws.config import SettingsError
+    from ojs_aws.domain.errors import OjsError
+
+    try:
+        return act()
+    except OjsError as problem:
+        out.error(problem)
+        raise typer.Exit(code_of(problem)) from None
+    except SettingsError as problem:
+        raise misuse(out, str(problem)) from None
+
+
 def with_aws(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], A]) -> A:
     """Run a function with the caller's own AWS credentials and region.
 
@@ -53,19 +70,14 @@ def with_aws(out: Output, endpoint_url: str | None, act: Callable[[AwsClients], 
     """
     from ojs_aws.adapters.errors import translated
     from ojs_aws.bootstrap import aws_clients
-    from ojs_aws.config import SettingsError
-    from ojs_aws.domain.errors import OjsError
 
-    try:
+    def run() -> A:
         with translated("Connecting"):
             # botocore itself reads AWS_DEFAULT_REGION only.
             clients = aws_clients(endpoint_url, os.environ.get("AWS_REGION"))
         return act(clients)
-    except OjsError as problem:
-        out.error(problem)
-        raise typer.Exit(code_of(problem)) from None
-    except SettingsError as problem:
-        raise misuse(out, str(problem)) from None
+
+    return or_exit(out, run)
 
 
 @app.command()

@@ -11,8 +11,8 @@ import pytest
 from aws_cdk import App, Stack
 
 from ojs_aws.cdk import EventJobs, EventJobsProps, EventRule, JobBackend, JobBackendProps
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.job_sources import MAX_RECEIVES, TIMEOUT_S, checked_rules
-from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack

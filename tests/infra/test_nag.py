@@ -27,7 +27,7 @@ def findings(stack: Stack) -> list[str]:
 def test_the_aws_solutions_pack_finds_nothing_that_is_not_accepted(
     make: Callable[[App], Stack],
 ) -> None:
-    """Each exception is written at its resource (ojs_aws/cdk/resources/storage.py)."""
+    """Each exception is written at its resource (ojs_aws/cdk/storage.py)."""
     assert findings(make(App(context=NO_BUNDLING))) == []
 
 

@@ -9,7 +9,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 
 from ojs_aws.cdk import JobBackend, JobBackendProps, RestoredTable
-from ojs_aws.cdk.resources.job_table import NEW_TABLE_WRITES
+from ojs_aws.cdk.job_table import NEW_TABLE_WRITES
 from ojs_aws.pricing import NEW_TABLE_PARTITIONS
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_backend, of_stack

@@ -37,7 +37,7 @@ from ojs_aws.cdk.api.access import (
     gateway_authorizer,
     leave_out_identity_source,
 )
-from ojs_aws.cdk.resources.storage import accept, resource_of
+from ojs_aws.cdk.storage import accept, resource_of
 from ojs_aws.transport.http.routes import (
     BASE,
     CORS_EXPOSED,

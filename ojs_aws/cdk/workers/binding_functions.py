@@ -17,10 +17,10 @@ from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
 from ojs_aws.cdk.bundle import backend_bundle, with_services
 from ojs_aws.cdk.function_options import secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.monitoring.alarms import alarm, notify
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
-from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.resources.storage import own_queue, tag_triggers
+from ojs_aws.cdk.storage import own_queue, tag_triggers
 
 if TYPE_CHECKING:
     from aws_cdk import aws_ecs as ecs  # takes seconds to import

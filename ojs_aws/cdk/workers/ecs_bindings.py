@@ -13,10 +13,10 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.ojs_function import OjsFunction
 from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
-from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.resources.storage import accept_each
+from ojs_aws.cdk.storage import accept_each
 from ojs_aws.cdk.workers.binding_functions import (
     BindingOptions,
     TargetConfig,

@@ -13,9 +13,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
 from constructs import Construct
 
+from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.ojs_function import OjsFunction
 from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
-from ojs_aws.cdk.resources.job_queues import VISIBILITY_PER_TIMEOUT
 from ojs_aws.cdk.workers.binding_functions import (
     TIMEOUT_S,
     BindingOptions,

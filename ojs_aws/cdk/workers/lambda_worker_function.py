@@ -26,7 +26,7 @@ from ojs_aws.cdk.function_options import (
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import LAMBDA_WORKER
-from ojs_aws.cdk.resources.storage import tag_triggers
+from ojs_aws.cdk.storage import tag_triggers
 from ojs_aws.cdk.workers.worker_network import warn_without_a_route
 
 _EXECUTIONS_OF_A_POLLER: Final = 10

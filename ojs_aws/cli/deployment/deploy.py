@@ -22,10 +22,10 @@ from ojs_aws.cli.deployment.deploy_plans import Plan, planned, prepared, target_
 from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, clear, report, show
 from ojs_aws.cli.deployment.doctor import Verdict, show_findings
 from ojs_aws.cli.deployment.preflight import checked
-from ojs_aws.cli.keys import AsJson, EndpointUrl
+from ojs_aws.cli.keys import AsJson, EndpointUrl, or_exit
 from ojs_aws.cli.terminal.options import Yes, with_groups
 from ojs_aws.cli.terminal.output import Output
-from ojs_aws.cli.terminal.session import ExitCode, code_of
+from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -152,15 +152,9 @@ def bundle(
     python: Python = "",
 ) -> None:
     """Write the functions' code as a zip file, for `ojs-aws deploy --bundles`."""
-    from ojs_aws.domain.errors import OjsError
-
     out = Output(as_json=False)
     wanted = Wanted(stack="", architecture=known_architecture(out, architecture), python=python)
-    try:
-        made = made_bundle(target_of(wanted, None))
-    except OjsError as problem:
-        out.error(problem)
-        raise typer.Exit(code_of(problem)) from None
+    made = or_exit(out, lambda: made_bundle(target_of(wanted, None)))
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / made.name
     written.write_bytes(made.read_bytes())

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from ojs_aws.cli.keys import or_exit
 from ojs_aws.cli.terminal.output import Output
-from ojs_aws.cli.terminal.session import code_of, misuse
+from ojs_aws.cli.terminal.session import misuse
 from ojs_aws.domain.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -220,14 +221,13 @@ def with_account(
     """
     from ojs_aws.adapters.errors import translated
     from ojs_aws.bootstrap import account_of, stacks_of
-    from ojs_aws.domain.errors import OjsError
 
     where = region or os.environ.get("AWS_REGION")  # botocore reads AWS_DEFAULT_REGION only
-    try:
+
+    def run() -> A:
         with translated("Connecting"):
             account = account_of(endpoint_url, where)
             stacks = stacks_of(endpoint_url, where, account.number())
         return act(stacks, account)
-    except OjsError as problem:
-        out.error(problem)
-        raise typer.Exit(code_of(problem)) from None
+
+    return or_exit(out, run)

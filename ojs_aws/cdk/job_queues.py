@@ -11,7 +11,7 @@ from aws_cdk import Fn, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.resources.storage import own_queue, require_tls, resource_of
+from ojs_aws.cdk.storage import own_queue, require_tls, resource_of
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,

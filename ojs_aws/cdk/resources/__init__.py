@@ -1,1 +1,0 @@
-"""Defines the resources of a backend: table, queues, buckets, and findings accepted on them."""
