@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.batches import Batches
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.services.batches.push import BatchPush
+from ojs_aws.services.batches import BatchPush
 from tests.aws import EmbeddedAws
 from tests.functions.test_sequences import KEY, Shop
 

@@ -203,7 +203,7 @@ MUTATIONS: Final = (
     Mutation(
         "beat-is-a-pace",
         "a worker's first heartbeat counts as if it had a pace",
-        "ojs_aws.services.workers.liveness:has_pace",
+        "ojs_aws.services.workers:has_pace",
         (("or worker.seen_before is not None", "or True"),),
     ),
     Mutation(
@@ -421,7 +421,7 @@ MUTATIONS: Final = (
     Mutation(
         "deleted-alive",
         "a bulk deletion takes jobs in any state",
-        "ojs_aws.services.bulk.engine:BulkEngine._change",
+        "ojs_aws.services.bulk:BulkEngine._change",
         (("require_any(settled, action, states)", "pass"),),
     ),
     Mutation(

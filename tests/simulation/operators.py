@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobState
-from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.bulk.purge import Purge
 from tests.simulation.asking import Asking
 from tests.simulation.processes import Process

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.jobs import JobServices
     from ojs_aws.services.backend.queues import QueueServices
+    from ojs_aws.services.bulk import BulkEngine
     from ojs_aws.services.bulk.by_filter import BulkByFilter
     from ojs_aws.services.bulk.changes import BulkChanges
-    from ojs_aws.services.bulk.engine import BulkEngine
     from ojs_aws.services.bulk.enqueue import BulkEnqueue, IdempotentRequests
     from ojs_aws.services.cron.scheduler import CronScheduler
     from ojs_aws.services.cron.service import Cron
@@ -44,7 +44,7 @@ class BulkServices(_ServicesOnJobs):
     @property
     def engine(self) -> BulkEngine:
         """Return a new engine of bulk changes."""
-        from ojs_aws.services.bulk.engine import BulkEngine
+        from ojs_aws.services.bulk import BulkEngine
 
         return BulkEngine(self._shared.changer, self._shared.job_messages)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
-from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
+from ojs_aws.services.workers import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.access import ApiKeys, ClientBuckets
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.runtime import Clock, IdGenerator, Parallel
     from ojs_aws.domain.sequences import Sequence as SequenceItem
     from ojs_aws.middleware.enqueuer import Enqueuer
-    from ojs_aws.services.batches.push import BatchPush
+    from ojs_aws.services.batches import BatchPush
     from ojs_aws.services.fairness import FairPlaces
     from ojs_aws.services.sequences.batches import SequenceBatches
     from ojs_aws.services.sequences.enqueue import SequenceEnqueue
@@ -175,7 +175,7 @@ class Foundation:
     @cached_property
     def batch_push(self) -> BatchPush:
         """Return the service that stores batches beyond one transaction."""
-        from ojs_aws.services.batches.push import BatchPush
+        from ojs_aws.services.batches import BatchPush
         from ojs_aws.services.limits.check import note_limits
 
         def note(jobs: Sequence[JobRecord]) -> None:

@@ -99,7 +99,7 @@ class QueueServices(FeatureServices):
     @cached_property
     def purge(self) -> PurgeQueue:
         """Return the service that empties queues."""
-        from ojs_aws.services.bulk.engine import BulkEngine
+        from ojs_aws.services.bulk import BulkEngine
         from ojs_aws.services.bulk.purge import PurgeQueue
 
         engine = BulkEngine(self._shared.changer, None)

@@ -18,8 +18,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.batches import Admission
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.by_filter import narrowed
-from ojs_aws.services.bulk.engine import (
+from ojs_aws.services.bulk import (
     BulkAction,
     BulkEngine,
     BulkOutcome,
@@ -28,6 +27,7 @@ from ojs_aws.services.bulk.engine import (
     checked_ids,
     tried,
 )
+from ojs_aws.services.bulk.by_filter import narrowed
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.jobs.search import JobSearch

@@ -22,7 +22,7 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.events import event_id
 from ojs_aws.domain.jobs.batches import BulkRequest, check_count
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import BUDGET_MS
+from ojs_aws.services.bulk import BUDGET_MS
 from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import NO_TIME, BulkAction, BulkEngine, BulkReport, BulkStatus
+from ojs_aws.services.bulk import NO_TIME, BulkAction, BulkEngine, BulkReport, BulkStatus
 from ojs_aws.services.queues.service import Queues
 
 MAX_PURGED: Final = 100

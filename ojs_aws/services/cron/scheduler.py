@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFou
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.runtime import IdGenerator
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.cron.runs import job_of
+from ojs_aws.services.cron import job_of
 from ojs_aws.services.jobs.one_job import JobChanges
 from ojs_aws.services.jobs.push import Push
 from ojs_aws.services.stored_jobs.change import JobChanger

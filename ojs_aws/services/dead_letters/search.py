@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, ListTotal, shown_total
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import (
+from ojs_aws.services.bulk import (
     MAX_BULK,
     MAX_DRY,
     BulkAction,

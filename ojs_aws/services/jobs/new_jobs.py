@@ -25,9 +25,9 @@ from ojs_aws.services.stored_jobs.messages import JobMessages
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.adapters.dynamodb.limits import Limits
-    from ojs_aws.services.batches.push import BatchPush
+    from ojs_aws.services.batches import BatchPush
+    from ojs_aws.services.unique import WantedJob
     from ojs_aws.services.unique.admit import Uniqueness
-    from ojs_aws.services.unique.entries import WantedJob
 
 MAX_TRANSACTION: Final = 100
 """Jobs, and locks of unique ones, that one DynamoDB transaction can hold; more go by a log."""
@@ -199,7 +199,7 @@ class NewJobs:
 
 def _wanted(jobs: Sequence[Job], records: Sequence[JobRecord]) -> list[WantedJob]:
     from ojs_aws.domain.unique.keys import parse_unique_policy  # few jobs do
-    from ojs_aws.services.unique.entries import WantedJob
+    from ojs_aws.services.unique import WantedJob
 
     return [
         WantedJob(record, parse_unique_policy(job.get("unique")) if record.unique_key else None)

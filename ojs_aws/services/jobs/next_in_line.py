@@ -9,7 +9,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
-from ojs_aws.services.workers.liveness import silence_ms
+from ojs_aws.services.workers import silence_ms
 from ojs_aws.services.workers.service import read_about, slots_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.queues.config import Fill
     from ojs_aws.middleware.results import EnqueueResult
     from ojs_aws.services.queues.backpressure import Capacity
-    from ojs_aws.services.unique.entries import Admitted
+    from ojs_aws.services.unique import Admitted
 
 
 def render_job(job: JobRecord) -> dict[str, RawJson]:

@@ -17,8 +17,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import Admission
 from ojs_aws.services.jobs.push import Push
 from ojs_aws.services.jobs.render import PushResult, push_result_of
+from ojs_aws.services.unique import WantedJob
 from ojs_aws.services.unique.admit import Uniqueness
-from ojs_aws.services.unique.entries import WantedJob
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs

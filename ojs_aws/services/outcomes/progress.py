@@ -21,7 +21,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
-from ojs_aws.services.workers.liveness import VisibilityTimeouts
+from ojs_aws.services.workers import VisibilityTimeouts
 
 MAX_BYTES: Final = 1_048_576
 """Of a checkpoint as JSON (section 9.1)."""

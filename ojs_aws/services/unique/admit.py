@@ -20,7 +20,7 @@ from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, keeps_out
 from ojs_aws.services.stored_jobs.change import JobChanger
-from ojs_aws.services.unique.entries import (
+from ojs_aws.services.unique import (
     Admitted,
     Same,
     UniqueEntry,

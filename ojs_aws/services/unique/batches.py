@@ -20,8 +20,7 @@ from ojs_aws.domain.jobs.batches import Admission, StagedJob, StoredJob, UniqueL
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, stored_texts
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, parse_unique_policy
-from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness
-from ojs_aws.services.unique.entries import (
+from ojs_aws.services.unique import (
     Admitted,
     Same,
     UniqueEntry,
@@ -32,6 +31,7 @@ from ojs_aws.services.unique.entries import (
     fresh,
     outcomes,
 )
+from ojs_aws.services.unique.admit import MAX_LOOKS, Uniqueness
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
-from ojs_aws.services.workers.liveness import (
+from ojs_aws.services.workers import (
     DrainState,
     KnownLengths,
     VisibilityTimeouts,

@@ -23,7 +23,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.stored_jobs.change import JobChanger
-from ojs_aws.services.workers.liveness import silence_ms
+from ojs_aws.services.workers import silence_ms
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workers import WorkerRegistry

@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobRecord, StoredElsewhere
 from ojs_aws.domain.queues.state import LastTick
 from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.cron.runs import ended_run
+from ojs_aws.services.cron import ended_run
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.queues.counters import Changed
 from ojs_aws.services.workflows.stream_stage import WorkflowStage, following

@@ -13,7 +13,7 @@ from ojs_aws.domain.schemas.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
 from ojs_aws.domain.workers import MAX_CONCURRENCY, MAX_QUEUES, MAX_WEIGHT, Strategy
 from ojs_aws.domain.workflows.definition import ID_PATTERN as WORKFLOW_ID_PATTERN
 from ojs_aws.domain.workflows.dependencies import MAX_NAME as MAX_STEP_NAME
-from ojs_aws.services.bulk.engine import MAX_BULK
+from ojs_aws.services.bulk import MAX_BULK
 from ojs_aws.services.cron.service import MAX_DESCRIPTION
 from ojs_aws.services.schemas.registry import MAX_URI_LENGTH
 from ojs_aws.transport.http.requests import (

@@ -18,8 +18,8 @@ from ojs_aws.domain.jobs import validation
 from ojs_aws.domain.retry import MAX_ATTEMPTS
 from ojs_aws.domain.timestamps import MAX_DURATION_MS
 from ojs_aws.services.outcomes.results import MAX_IDS
+from ojs_aws.services.workers import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from ojs_aws.services.workers.heartbeat import MAX_WORKER_ID
-from ojs_aws.services.workers.liveness import MAX_INTERVAL_MS, MIN_INTERVAL_MS
 
 JobId = Annotated[
     str,

@@ -16,6 +16,7 @@ from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.queues.state import ReceivedMessage
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import HEAD_SPARE, MARKS, PAGE, QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
 from ojs_aws.services.jobs.fetch.job_claims import (
@@ -24,11 +25,10 @@ from ojs_aws.services.jobs.fetch.job_claims import (
     ClaimOptions,
     JobClaims,
 )
-from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.limits.check import LimitedTypes
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
-from ojs_aws.services.workers.liveness import DrainState, VisibilityTimeouts
+from ojs_aws.services.workers import DrainState, VisibilityTimeouts
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits

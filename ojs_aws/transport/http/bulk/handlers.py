@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.batches import check_count
 from ojs_aws.domain.json_text import ANY_DEPTH, decode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
-from ojs_aws.services.bulk.engine import BulkAction, BulkReport
+from ojs_aws.services.bulk import BulkAction, BulkReport
 from ojs_aws.services.bulk.enqueue import MAX_ITEMS, StoredAnswer, reading
 from ojs_aws.services.jobs.build import check_envelope_size
 from ojs_aws.services.jobs.job_lists import JobFilter

@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import encode
-from ojs_aws.services.bulk.engine import BulkAction, BulkOutcome, BulkReport, BulkStatus
+from ojs_aws.services.bulk import BulkAction, BulkOutcome, BulkReport, BulkStatus
 from ojs_aws.services.bulk.enqueue import BulkItem, StoredAnswer
 from ojs_aws.transport.http.answers import JobId
 from ojs_aws.transport.http.calls import CREATED, OK, json_of

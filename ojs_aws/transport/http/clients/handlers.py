@@ -18,7 +18,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, format_duration, format_instant
-from ojs_aws.services.bulk.engine import BulkAction, BulkReport
+from ojs_aws.services.bulk import BulkAction, BulkReport
 from ojs_aws.services.bulk.purge import Purge, PurgeReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.workers.service import directive_of

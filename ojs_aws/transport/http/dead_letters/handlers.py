@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 from ojs_aws.domain.timestamps import format_duration, format_instant
-from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport
+from ojs_aws.services.bulk import MAX_BULK, BulkAction, BulkReport
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.transport.http.answers import JobId, Pagination, Timestamp

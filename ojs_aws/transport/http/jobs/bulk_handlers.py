@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from ojs_aws.domain.attributes import check_priority, invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction, BulkReport, BulkStatus
+from ojs_aws.services.bulk import MAX_BULK, BulkAction, BulkReport, BulkStatus
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.transport.http.authorization import check_named
 from ojs_aws.transport.http.calls import Answer, Call

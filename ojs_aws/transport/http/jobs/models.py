@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
-from ojs_aws.services.bulk.engine import BulkAction
+from ojs_aws.services.bulk import BulkAction
 from ojs_aws.transport.http.answers import (
     DirectiveName,
     Failure,

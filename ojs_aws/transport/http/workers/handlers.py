@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import Pool, WorkerInfo, check_pool_name, read_choice, read_pool
-from ojs_aws.services.workers.liveness import silence_ms
+from ojs_aws.services.workers import silence_ms
 from ojs_aws.services.workers.pools import PoolUse, unknown_pool
 from ojs_aws.services.workers.service import (
     STALE,

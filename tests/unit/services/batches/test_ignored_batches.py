@@ -6,7 +6,7 @@ from typing import Any
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.unique.keys import parse_unique_policy
-from ojs_aws.services.unique.entries import WantedJob
+from ojs_aws.services.unique import WantedJob
 from tests.simulation.world import World
 
 POLICY: Any = {"keys": ["type"], "on_conflict": "ignore"}

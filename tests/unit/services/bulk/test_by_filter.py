@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobState
-from ojs_aws.services.bulk.engine import BulkReport, BulkStatus
+from ojs_aws.services.bulk import BulkReport, BulkStatus
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.jobs.search import JobSearch
 from tests.jobs import any_job

@@ -9,8 +9,8 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.services.bulk import engine, enqueue
-from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services import bulk
+from ojs_aws.services.bulk import BUDGET_MS, BulkAction, BulkStatus, enqueue
 from ojs_aws.services.bulk.purge import Purge
 from ojs_aws.services.jobs.job_lists import JobFilter
 from tests.simulation.faults import Fault
@@ -47,7 +47,7 @@ def test_a_purge_whose_time_ends_says_where_to_go_on(
     save = world.store.save
 
     def slow(*given: Any, **more: Any) -> Any:
-        world.clock.advance(ms=engine.BUDGET_MS // 2)
+        world.clock.advance(ms=BUDGET_MS // 2)
         return save(*given, **more)
 
     monkeypatch.setattr(world.store, "save", slow)
@@ -63,7 +63,7 @@ def test_what_there_is_no_time_for_is_left_as_it_is(
 ) -> None:
     """Each operation on many jobs ends in time, and reports those that it did not reach."""
     jobs = push(world, 2)
-    for module in (engine, enqueue):  # both: the second one takes it from the first when imported
+    for module in (bulk, enqueue):  # both: the second one takes it from the first when imported
         monkeypatch.setattr(module, "BUDGET_MS", 0)
     if name == "queue":
         with pytest.raises(BackendError, match="no time left"):

@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import ConflictError, InvalidRequestError, PayloadToo
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.batches import BulkRequest
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import BulkAction, checked_ids, require_since
+from ojs_aws.services.bulk import BulkAction, checked_ids, require_since
 from ojs_aws.services.bulk.enqueue import MAX_KEY, IdempotentRequests, StoredAnswer
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job

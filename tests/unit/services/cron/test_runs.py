@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.services.cron.runs import ended_run
+from ojs_aws.services.cron import ended_run
 from tests.contract.test_job_store import a_job
 
 SEQUENTIAL = '{"meta":{"cron_name":"report","cron_sequential":true}}'

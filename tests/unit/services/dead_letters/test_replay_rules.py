@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Between, Count
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import MAX_BULK, BulkAction
+from ojs_aws.services.bulk import MAX_BULK, BulkAction
 from ojs_aws.services.dead_letters.search import MAX_ERROR_TYPE, DeadLetterFilter
 from ojs_aws.services.dead_letters.service import MAX_OFFSET
 from ojs_aws.services.dead_letters.upkeep import (

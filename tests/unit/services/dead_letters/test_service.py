@@ -23,10 +23,10 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.bulk.engine import BulkAction, BulkStatus
+from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.dead_letters.upkeep import read_replay_rules
-from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.job_lists import END
 from ojs_aws.services.jobs.render import render_job
 from tests.simulation.faults import Fault

@@ -20,9 +20,9 @@ from ojs_aws.domain.errors import (
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
-from ojs_aws.services.bulk.engine import BulkAction
+from ojs_aws.services.bulk import BulkAction
 from ojs_aws.services.jobs import list_walk, search
-from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
 from tests.simulation.world import World
 

@@ -13,8 +13,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
 from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.unique import WantedJob
 from ojs_aws.services.unique.admit import Uniqueness
-from ojs_aws.services.unique.entries import WantedJob
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import NOW, a_job
 

@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import DuplicateError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.batches import MAX_ACTIONS, UniqueLock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.unique.entries import WantedJob
+from ojs_aws.services.unique import WantedJob
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.unique.scripted import BATCH, KEY, Table, policy_of, same, wanted
 

@@ -13,8 +13,8 @@ from ojs_aws.domain.jobs.batches import StoredJob
 from ojs_aws.domain.json_text import RawJson, encode
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.services.unique import WantedJob, entries_of
 from ojs_aws.services.unique.batches import BatchPlan, KeyReservation, take_place
-from ojs_aws.services.unique.entries import WantedJob, entries_of
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.unique.scripted import BATCH, KEY, Table, policy_of, same, wanted
 

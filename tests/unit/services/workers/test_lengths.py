@@ -12,7 +12,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
-from ojs_aws.services.workers.liveness import (
+from ojs_aws.services.workers import (
     MAX_INTERVAL_MS,
     MAX_LEARNED,
     MIN_INTERVAL_MS,

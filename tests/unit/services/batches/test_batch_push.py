@@ -20,12 +20,12 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.queues.state import Backlog
-from ojs_aws.services.batches.push import BatchPush
+from ojs_aws.services.batches import BatchPush
 from ojs_aws.services.batches.roll_forward import GIVE_UP_MS, QUIET_MS
-from ojs_aws.services.bulk.engine import BulkAction
-from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.bulk import BulkAction
+from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
-from ojs_aws.services.unique.entries import WantedJob
+from ojs_aws.services.unique import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 
