@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.domain.access import (
@@ -48,7 +49,7 @@ def verdict_context(verdict: Verdict) -> dict[str, str]:
             "id": caller.id,
             "permissions": sorted(caller.permissions),
             **write_credential(caller),
-            **({} if caller.attempt is None else {"attempt": _members_of(caller.attempt)}),
+            **({} if caller.attempt is None else {"attempt": asdict(caller.attempt)}),
             **({} if verdict.until is None else {"until": verdict.until}),
         }
     return {CONTEXT: json.dumps(found, separators=(",", ":"))}
@@ -104,15 +105,6 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
         attempt=None if attempt is None else _grant_of(attempt),
         **read_credential(found),
     )
-
-
-def _members_of(grant: AttemptGrant) -> dict[str, object]:
-    return {
-        "job_id": grant.job_id,
-        "attempt": grant.attempt,
-        "reservation_id": grant.reservation_id,
-        "ends_at": grant.ends_at,
-    }
 
 
 def _grant_of(members: Mapping[str, Any]) -> AttemptGrant:

@@ -154,22 +154,17 @@ def _direct(call: Call, directive: Directive) -> Answer[models.WorkerAnswer]:
 
 def quiet_workers(call: Call) -> Answer[models.DirectedAnswer]:
     """Quiet the selected workers."""
-    return _direct_all(call, Directive.QUIET)
+    return direct_chosen(call, Directive.QUIET, call.values(optional=True))
 
 
 def terminate_workers(call: Call) -> Answer[models.DirectedAnswer]:
     """Terminate the selected workers."""
-    return _direct_all(call, Directive.TERMINATE)
+    return direct_chosen(call, Directive.TERMINATE, call.values(optional=True))
 
 
 def resume_workers(call: Call) -> Answer[models.DirectedAnswer]:
     """Resume the selected workers."""
-    return _direct_all(call, Directive.RUNNING)
-
-
-def _direct_all(call: Call, directive: Directive) -> Answer[models.DirectedAnswer]:
-    values = call.values(optional=True)
-    return direct_chosen(call, directive, values)
+    return direct_chosen(call, Directive.RUNNING, call.values(optional=True))
 
 
 def direct_chosen(
