@@ -12,7 +12,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.bindings.functions import read_bindings
 from ojs_aws.topology import BINDINGS
 from ojs_aws.worker.delivery.dispatch import Dispatcher
-from ojs_aws.worker.delivery.late_reports import reports_of
+from ojs_aws.worker.delivery.request import reports_of
 
 settings, clients = Settings.from_env(os.environ), aws_clients()
 functions, states, documents = stores_of_bindings(settings, clients)

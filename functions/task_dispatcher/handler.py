@@ -13,7 +13,7 @@ from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import BINDINGS, task_group
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.inputs import TaskStarter
-from ojs_aws.worker.delivery.late_reports import tokens_of
+from ojs_aws.worker.delivery.request import tokens_of
 
 settings = Settings.from_env(os.environ)
 backend = build_backend(settings)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 if TYPE_CHECKING:
-    from ojs_aws.local.options import LocalOptions
+    from ojs_aws.local import LocalOptions
     from ojs_aws.local.server import LocalServer
 
 app = typer.Typer()
@@ -76,7 +76,7 @@ def local(
     lost when the server stops.
     """
     _require_local("ojs-aws local")
-    from ojs_aws.local.options import LocalOptions
+    from ojs_aws.local import LocalOptions
 
     workers = tuple(worker) if worker else ("ojs_aws.local.demo:worker",)
     run_local(
@@ -155,7 +155,7 @@ def run_local(options: LocalOptions, log_level: str) -> None:
 @contextmanager
 def _started(options: LocalOptions, log_level: str) -> Iterator[LocalServer]:
     """Start a server, and stop it in the end; exit with 1 and a message if it cannot start."""
-    from ojs_aws.local.options import StartError
+    from ojs_aws.local import StartError
     from ojs_aws.local.server import LocalServer
 
     environ = os.environ
@@ -178,8 +178,8 @@ def run_fairness_demo(port: int, jobs: int, per_s: float, *, keeps: bool) -> Non
     from rich.console import Console
     from rich.live import Live
 
+    from ojs_aws.local import LocalOptions
     from ojs_aws.local.fairness_demo import FairnessDemo
-    from ojs_aws.local.options import LocalOptions
 
     console = Console()
     with _started(LocalOptions(port=port), "ERROR") as server:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ojs_aws.config import Settings
     from ojs_aws.domain.errors import OjsError
-    from ojs_aws.local.options import LocalOptions
+    from ojs_aws.local import LocalOptions
 
 
 def status_line(status: int) -> str:

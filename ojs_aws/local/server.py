@@ -13,12 +13,11 @@ from functools import partial
 from typing import Final, Self
 
 from ojs_aws.config import Settings
-from ojs_aws.local import aws, functions
+from ojs_aws.local import LocalOptions, aws, check_port, functions, load_worker
 from ojs_aws.local.aws import EmbeddedMessages, EmbeddedStream, RemoteStream
 from ojs_aws.local.event_streams import HEARTBEAT_S, REMOTE_POLL_S, EventStreams
 from ojs_aws.local.http import Application, front_of, listen
 from ojs_aws.local.lambdas import Event, Handler
-from ojs_aws.local.options import LocalOptions, check_port, load_worker
 from ojs_aws.local.patches import MESSAGES, RECORDS
 from ojs_aws.local.triggers import Loop, SqsTrigger, StreamTrigger, Timer
 from ojs_aws.topology import cron_queue_name, sqs_queue_name

@@ -145,7 +145,7 @@ class BaseWorker:
         :raises RegistrationError: a pattern has a handler already, or the worker has started.
         """
         from ojs_aws.worker.delivery.handlers import deliver_to  # most workers run jobs themselves
-        from ojs_aws.worker.delivery.late_reports import LateReports
+        from ojs_aws.worker.delivery.request import LateReports
 
         reports = None if report_url is None else LateReports.to(report_url, report_within_s)
         for handler in deliver_to(url, types, timeout_s, signing_secret, reports):

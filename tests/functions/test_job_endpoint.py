@@ -21,7 +21,7 @@ from ojs_aws.local.lambdas import LambdaContext, http_event
 from ojs_aws.services.access.api_keys import KeyIssuer
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import JOB_ENDPOINT, ROUTES, Group
-from ojs_aws.worker.delivery.late_reports import token_of
+from ojs_aws.worker.delivery.request import token_of
 from ojs_aws.worker.secrets import worker_secrets
 from tests.api import OJS
 from tests.simulation.world import World

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
-from ojs_aws.local.options import LocalOptions, StartError
+from ojs_aws.local import LocalOptions, StartError
 from ojs_aws.local.server import LocalServer, ResetError
 
 Say = Callable[[Mapping[str, str]], None]

@@ -48,7 +48,7 @@ def _deliver_as_bound(worker: LambdaWorker, said: Mapping[str, Any]) -> None:
     """Let a worker deliver to the endpoints that are registered at the API."""
     from ojs_aws.domain.bindings.functions import read_config
     from ojs_aws.worker.delivery.handlers import deliver_as_bound
-    from ojs_aws.worker.delivery.late_reports import LateReports
+    from ojs_aws.worker.delivery.request import LateReports
 
     where = said.get("reports")
     reports = LateReports.to(where["report_url"], where["report_within_s"]) if where else None

@@ -29,13 +29,14 @@ from ojs_aws.worker.delivery.answers import (
     seconds_of,
     what_is_wrong,
 )
-from ojs_aws.worker.delivery.late_reports import LateReports, token_of
 from ojs_aws.worker.delivery.public_hosts import CONNECTIONS, PrivateAddressError
 from ojs_aws.worker.delivery.request import (
+    LateReports,
     checked_url,
     delivery_members,
     idempotency_window_s,
     signature,
+    token_of,
 )
 
 if TYPE_CHECKING:

@@ -34,9 +34,8 @@ from ojs_aws.worker.delivery.answers import (
     WrongEndpointError,
 )
 from ojs_aws.worker.delivery.endpoint import TIMEOUT_S, HttpDelivery
-from ojs_aws.worker.delivery.late_reports import LateReports
 from ojs_aws.worker.delivery.public_hosts import public_pools
-from ojs_aws.worker.delivery.request import signing_keys
+from ojs_aws.worker.delivery.request import LateReports, signing_keys
 from ojs_aws.worker.failure import HANDLER_ERROR, NO_HANDLER
 from ojs_aws.worker.registry import Handler
 from ojs_aws.worker.secrets import secret

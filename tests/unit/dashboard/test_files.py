@@ -16,8 +16,8 @@ from ojs_aws.cli.local import _welcome
 from ojs_aws.dashboard import files
 from ojs_aws.dashboard.files import STATIC, FileAnswer, answer_file, wants_page
 from ojs_aws.domain.jobs.attributes import SYSTEM_ATTRIBUTES
+from ojs_aws.local import LocalOptions
 from ojs_aws.local.http import Page
-from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.server import LocalServer
 
 if TYPE_CHECKING:

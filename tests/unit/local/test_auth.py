@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from ojs_aws.local import LocalOptions
 from ojs_aws.local.http import Cors
-from ojs_aws.local.options import LocalOptions
 from ojs_aws.local.server import LocalServer
 from tests.load import HUNG_S
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.local import LocalOptions
 from ojs_aws.local.http import MAX_BODY_BYTES, Application, front_of, listen
-from ojs_aws.local.options import LocalOptions
 from tests.load import HUNG_S
 
 ORIGIN = "https://jobs.example.com"

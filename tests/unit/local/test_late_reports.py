@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from ojs_aws import SyncClient
-from ojs_aws.local.options import LocalOptions
+from ojs_aws.local import LocalOptions
 from ojs_aws.local.server import LocalServer
 from ojs_aws.worker.secrets import worker_secrets
 from tests.load import HUNG_S, wait_until

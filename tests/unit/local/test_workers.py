@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ojs_aws.local.options import StartError, load_worker
+from ojs_aws.local import StartError, load_worker
 
 MODULE = """
 from ojs_aws import LambdaWorker

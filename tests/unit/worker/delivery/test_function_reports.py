@@ -11,7 +11,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant, check_token
 from ojs_aws.memory_aws.calls import Call, Effect
 from ojs_aws.topology import REPORT_URL, SIGNING_SECRET
-from ojs_aws.worker.delivery.late_reports import reports_of
+from ojs_aws.worker.delivery.request import reports_of
 from ojs_aws.worker.secrets import worker_secrets
 from tests.api import Api, Reply
 from tests.unit.worker.test_bound_functions import Bench

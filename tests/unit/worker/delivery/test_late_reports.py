@@ -24,7 +24,7 @@ from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker.delivery import delivery_worker
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from ojs_aws.worker.delivery.handlers import DeliveringHandler
-from ojs_aws.worker.delivery.late_reports import LONGEST_S, LateReports, token_of
+from ojs_aws.worker.delivery.request import LONGEST_S, LateReports, token_of
 from ojs_aws.worker.executor import ActiveJob, Failed
 from ojs_aws.worker.job_logs import JobLines
 from ojs_aws.worker.reservations import WorkerContext
