@@ -182,10 +182,11 @@ def _with_checked_intervals(policy: RetryPolicy, *, has_own_cap: bool) -> RetryP
 
 
 def _attempts(value: JsonValue, field: str) -> int:
-    number = _integer(value, field)
-    if not 0 <= number <= MAX_ATTEMPTS:
-        raise _impossible(field, f"from 0 to {MAX_ATTEMPTS}", number)
-    return number
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _malformed(field, "an integer", value)
+    if not 0 <= value <= MAX_ATTEMPTS:
+        raise _impossible(field, f"from 0 to {MAX_ATTEMPTS}", value)
+    return value
 
 
 def _interval(value: JsonValue, field: str) -> int:
@@ -235,12 +236,6 @@ def _one_of(value: JsonValue, field: str, choices: type[StrEnum]) -> str:
     names = [choice.value for choice in choices]
     if value not in names:
         raise _impossible(field, "one of " + ", ".join(names), value)
-    return value
-
-
-def _integer(value: JsonValue, field: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _malformed(field, "an integer", value)
     return value
 
 

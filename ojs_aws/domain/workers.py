@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -142,18 +142,15 @@ def read_pool(name: str, members: Mapping[str, JsonValue]) -> Pool:
         raise invalid("concurrency", f"an integer from 1 to {MAX_CONCURRENCY}", concurrency)
     given, weights = members.get("queues"), members.get("weights")
     if isinstance(given, dict):
-        weights = weights or {queue: _weight_in(value) for queue, value in given.items()}
+        weights = weights or {
+            queue: value.get("weight", 1) if isinstance(value, dict) else value
+            for queue, value in given.items()
+        }
         given = [*given]
     if not isinstance(given, list) or not 0 < len(given) <= MAX_QUEUES:
         raise invalid("queues", f"a list of 1 to {MAX_QUEUES} queues, or their weights", given)
     pool = read_choice(given, members.get("strategy"), weights, Strategy.ROUND_ROBIN)
-    return Pool(
-        name=name,
-        queues=pool.queues,
-        strategy=pool.strategy,
-        weights=pool.weights,
-        concurrency=concurrency,
-    )
+    return replace(pool, name=name, concurrency=concurrency)
 
 
 def read_choice(
@@ -184,11 +181,6 @@ def check_pool_name(name: str) -> str:
         expected = "lowercase letters, digits, hyphens, dots and underscores, at most 128"
         raise invalid("pool", expected, name)
     return name
-
-
-def _weight_in(value: JsonValue) -> JsonValue:
-    """Return the weight of one queue in an object of queues."""
-    return value.get("weight", 1) if isinstance(value, dict) else value
 
 
 def _weights(queues: Sequence[str], given: JsonValue) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 from ojs_aws.domain.attributes import field_error
@@ -68,6 +69,24 @@ class Priority(IntEnum):
     LOW = -10
 
 
+def mapping(name: str, example: str, value: object, policy: str = "") -> dict[str, JsonValue]:
+    """Return a copy of an attribute that is an object.
+
+    :param policy: what to write instead; empty for nothing but the example.
+    :raises TypeError: it is no mapping.
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    advice = f": write {name}={policy}." if policy else "."
+    raise TypeError(
+        f"The {name} of a job must be an object such as {example}, not {_kind(value)}{advice}"
+    )
+
+
+metadata: Final = partial(mapping, "meta", '{"trace_id": "abc"}')
+"""Returns a copy of the metadata of a job, as an object."""
+
+
 def argument_list(args: object) -> list[JsonValue]:
     """Return a copy of the arguments of a job, as a list.
 
@@ -80,14 +99,6 @@ def argument_list(args: object) -> list[JsonValue]:
     raise TypeError(
         f"The args of a job must be a list of positional arguments, not {_kind(args)}{one}"
     )
-
-
-def metadata(meta: object) -> dict[str, JsonValue]:
-    """Return a copy of the metadata of a job, as an object.
-
-    :raises TypeError: it is no mapping.
-    """
-    return _mapping("meta", meta, '{"trace_id": "abc"}')
 
 
 def retry_policy(retry: object) -> dict[str, JsonValue]:
@@ -103,7 +114,7 @@ def retry_policy(retry: object) -> dict[str, JsonValue]:
 
     attempts = retry if isinstance(retry, int) and not isinstance(retry, bool) else 5
     example, advice = f'{{"max_attempts": {attempts}}}', f"RetryPolicy(max_attempts={attempts})"
-    policy = _mapping("retry", retry, example, advice)
+    policy = mapping("retry", example, retry, advice)
     _check_names("retry", policy, POLICY_MEMBERS, _RETRY_NAMES)
     return policy
 
@@ -114,7 +125,7 @@ def unique_policy(unique: object) -> dict[str, JsonValue]:
     :raises TypeError: it is no mapping.
     :raises ValueError: it has a member that no unique policy has.
     """
-    policy = _mapping("unique", unique, '{"keys": ["type", "args"]}', "UniquePolicy()")
+    policy = mapping("unique", '{"keys": ["type", "args"]}', unique, "UniquePolicy()")
     _check_names("unique", policy, UNIQUE_MEMBERS | _UNIQUE_DIALECT, {})
     return policy
 
@@ -146,22 +157,6 @@ def priority(value: int | str | None) -> int | None:
 def timestamp(moment: datetime | str) -> str:
     """Return an instant as text; text stays as it is."""
     return format_instant(instant_of(moment)) if isinstance(moment, datetime) else moment
-
-
-def rate_limit(limit: object) -> dict[str, JsonValue]:
-    """Return a copy of a limit, as an object.
-
-    :raises TypeError: it is no mapping.
-    """
-    return _mapping("rate_limit", limit, '{"key": "crm", "concurrency": 5}')
-
-
-def fairness(share: object) -> dict[str, JsonValue]:
-    """Return a copy of what a job says of its share, as an object.
-
-    :raises TypeError: it is no mapping.
-    """
-    return _mapping("fairness", share, '{"key": "customer-7"}')
 
 
 def job_type(value: object) -> str:
@@ -197,7 +192,7 @@ def custom_attributes(given: object, parameters: Mapping[str, str]) -> dict[str,
     :raises TypeError: they are no mapping.
     :raises ValueError: one of them has a parameter of its own.
     """
-    attributes = _mapping("custom_attributes", given, '{"x_tenant": "acme"}')
+    attributes = mapping("custom_attributes", '{"x_tenant": "acme"}', given)
     for name in attributes:
         if name in parameters:
             raise ValueError(f"custom_attributes has {name!r}: use {parameters[name]}= for it.")
@@ -216,15 +211,6 @@ def _check_names(
                 f"The {attribute} policy of a job has no member {name!r}"
                 f"{meant(name, known, others)} It may have {', '.join(sorted(known))}."
             )
-
-
-def _mapping(name: str, value: object, example: str, policy: str = "") -> dict[str, JsonValue]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    advice = f": write {name}={policy}." if policy else "."
-    raise TypeError(
-        f"The {name} of a job must be an object such as {example}, not {_kind(value)}{advice}"
-    )
 
 
 def meant(name: str, known: Iterable[str], others: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, TypeAlias, TypedDict
 
 from ojs_aws.domain.attributes import field_error
@@ -173,8 +174,8 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "retry": given.retry_policy,
     "unique": given.unique_policy,
     "tags": given.tag_list,
-    "rate_limit": given.rate_limit,
-    "fairness": given.fairness,
+    "rate_limit": partial(given.mapping, "rate_limit", '{"key": "crm", "concurrency": 5}'),
+    "fairness": partial(given.mapping, "fairness", '{"key": "customer-7"}'),
 }
 """Checks of the parameters that have one; each returns the attribute's value."""
 PARAMETERS: Final[Mapping[str, str]] = {
