@@ -25,7 +25,7 @@ from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.state import Message, ReceivedMessage
+from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.units import changes_of
 from ojs_aws.services.jobs.fetch import FetchRequest

@@ -19,7 +19,7 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap.clients import MAX_TRIES
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.queues.state import Backlog, Message, ReceivedMessage
+from ojs_aws.domain.queues import Backlog, Message, ReceivedMessage
 
 LATE_S: Final = 0.4
 """How late a request may take effect whose caller has given it up."""

@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from ojs_aws.domain.errors import UnsupportedCompressionError as UnsupportedCompressionError
     from ojs_aws.domain.errors import UnsupportedError as UnsupportedError
     from ojs_aws.middleware.builtin.circuit_breaker import CircuitOpenError as CircuitOpenError
-    from ojs_aws.middleware.builtin.encryption.codec import DecryptionError as DecryptionError
-    from ojs_aws.middleware.builtin.encryption.codec import EncryptionError as EncryptionError
-    from ojs_aws.middleware.builtin.encryption.codec import KeyServiceError as KeyServiceError
-    from ojs_aws.middleware.builtin.encryption.codec import PlainArgsError as PlainArgsError
-    from ojs_aws.middleware.builtin.encryption.codec import UnknownKeyError as UnknownKeyError
+    from ojs_aws.middleware.builtin.encryption import DecryptionError as DecryptionError
+    from ojs_aws.middleware.builtin.encryption import EncryptionError as EncryptionError
+    from ojs_aws.middleware.builtin.encryption import KeyServiceError as KeyServiceError
+    from ojs_aws.middleware.builtin.encryption import PlainArgsError as PlainArgsError
+    from ojs_aws.middleware.builtin.encryption import UnknownKeyError as UnknownKeyError
     from ojs_aws.middleware.builtin.limits import ConcurrencyLimitError as ConcurrencyLimitError
     from ojs_aws.middleware.results import AmbiguousMiddlewareError as AmbiguousMiddlewareError
     from ojs_aws.middleware.results import BatchRejectedError as BatchRejectedError

@@ -9,7 +9,7 @@ from ..startup import finish_init
 
 from ojs_aws.bootstrap import aws_clients, build_backend, stores_of_bindings
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.functions import read_bindings
+from ojs_aws.domain.bindings import read_bindings
 from ojs_aws.topology import BINDINGS
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.request import reports_of

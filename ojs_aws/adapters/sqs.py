@@ -13,7 +13,7 @@ from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import BackendError
-from ojs_aws.domain.queues.state import Backlog, Message, ReceivedMessage
+from ojs_aws.domain.queues import Backlog, Message, ReceivedMessage
 from ojs_aws.topology import dead_letter_queue_name, sqs_queue_name
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
     from ojs_aws.adapters.sqs import CronWakeUps
     from ojs_aws.domain.events import Announce
-    from ojs_aws.domain.queues.state import Triggers
+    from ojs_aws.domain.queues import Triggers
 
 
 @dataclass(frozen=True, slots=True)

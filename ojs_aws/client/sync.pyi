@@ -60,7 +60,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.attributes import Duration
 from ojs_aws.domain.jobs.attributes import JobAttributes
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.schemas.schema import SchemaVersion
+from ojs_aws.domain.schemas import SchemaVersion
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.services.backend import Backend

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.cron.entry import CronEntry
     from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.jobs.batches import UniqueLock
-    from ojs_aws.domain.schemas.schema import SchemaName
+    from ojs_aws.domain.schemas import SchemaName
     from ojs_aws.domain.workflows.workflow import Workflow
 
 

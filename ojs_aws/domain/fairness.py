@@ -25,7 +25,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.jobs.ready_keys import rank_of, virtual_start
-from ojs_aws.domain.limits.rules import KEY_FORM, is_key
+from ojs_aws.domain.limits import KEY_FORM, is_key
 from ojs_aws.domain.timestamps import Instant
 
 COST_NS: Final = 2_000

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import ConflictError, JsonValue, PayloadTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
 from ojs_aws.domain.jobs import lifecycle
-from ojs_aws.domain.limits.rules import KEY_FORM, is_key
+from ojs_aws.domain.limits import KEY_FORM, is_key
 from ojs_aws.domain.timestamps import Instant
 
 CHECK_MS: Final = 3_600_000

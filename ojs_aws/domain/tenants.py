@@ -21,8 +21,8 @@ from ojs_aws.domain.envelope import TENANT_ID, Job, names_tenant
 from ojs_aws.domain.errors import InvalidPolicyError, JsonValue
 from ojs_aws.domain.job_policies import Window
 from ojs_aws.domain.json_text import Member, RawJson, decode, encode
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.limits.policies import LARGEST, MAX_PERIOD_MS, TENANT
-from ojs_aws.domain.limits.rules import Bucket
 from ojs_aws.domain.timestamps import Instant, format_duration, parse_duration
 
 TENANT_PATTERN: Final = "[a-zA-Z0-9][a-zA-Z0-9._:-]*"

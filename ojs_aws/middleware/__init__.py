@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     )
     from ojs_aws.middleware.builtin.deduplication import MemorySeenStore as MemorySeenStore
     from ojs_aws.middleware.builtin.deduplication import SeenStore as SeenStore
-    from ojs_aws.middleware.builtin.encryption.codec import DecryptionError as DecryptionError
-    from ojs_aws.middleware.builtin.encryption.codec import EncryptionCodec as EncryptionCodec
-    from ojs_aws.middleware.builtin.encryption.codec import EncryptionError as EncryptionError
-    from ojs_aws.middleware.builtin.encryption.codec import EncryptionKey as EncryptionKey
-    from ojs_aws.middleware.builtin.encryption.codec import KeyProvider as KeyProvider
-    from ojs_aws.middleware.builtin.encryption.codec import KeyServiceError as KeyServiceError
-    from ojs_aws.middleware.builtin.encryption.codec import Payload as Payload
-    from ojs_aws.middleware.builtin.encryption.codec import PayloadCodec as PayloadCodec
-    from ojs_aws.middleware.builtin.encryption.codec import PlainArgsError as PlainArgsError
-    from ojs_aws.middleware.builtin.encryption.codec import StaticKeys as StaticKeys
-    from ojs_aws.middleware.builtin.encryption.codec import UnknownKeyError as UnknownKeyError
+    from ojs_aws.middleware.builtin.encryption import DecryptionError as DecryptionError
+    from ojs_aws.middleware.builtin.encryption import EncryptionCodec as EncryptionCodec
+    from ojs_aws.middleware.builtin.encryption import EncryptionError as EncryptionError
+    from ojs_aws.middleware.builtin.encryption import EncryptionKey as EncryptionKey
+    from ojs_aws.middleware.builtin.encryption import KeyProvider as KeyProvider
+    from ojs_aws.middleware.builtin.encryption import KeyServiceError as KeyServiceError
+    from ojs_aws.middleware.builtin.encryption import Payload as Payload
+    from ojs_aws.middleware.builtin.encryption import PayloadCodec as PayloadCodec
+    from ojs_aws.middleware.builtin.encryption import PlainArgsError as PlainArgsError
+    from ojs_aws.middleware.builtin.encryption import StaticKeys as StaticKeys
+    from ojs_aws.middleware.builtin.encryption import UnknownKeyError as UnknownKeyError
     from ojs_aws.middleware.builtin.encryption.kms import KmsKeys as KmsKeys
     from ojs_aws.middleware.builtin.encryption.middleware import (
         EncryptionMiddleware as EncryptionMiddleware,

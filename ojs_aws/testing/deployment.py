@@ -18,7 +18,7 @@ from ojs_aws.config import Settings
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.state import Backlog, Message, QueueInfo, ReceivedMessage
+from ojs_aws.domain.queues import Backlog, Message, QueueInfo, ReceivedMessage
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow

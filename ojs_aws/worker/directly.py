@@ -17,7 +17,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
 from ojs_aws.domain.jobs.outcomes import read_report
 from ojs_aws.domain.json_text import Member, RawJson, encode
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.topology import sqs_queue_name
 from ojs_aws.worker.reservations import NO_IDS, HeartbeatReply

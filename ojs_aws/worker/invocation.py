@@ -18,7 +18,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import LimitOfType
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch.service import Claimed
 from ojs_aws.services.jobs.render import render_job

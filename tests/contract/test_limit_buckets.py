@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.batches import Admission
 from ojs_aws.domain.jobs.held_job import Holder
-from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, scope_of
+from ojs_aws.domain.limits import EXHAUSTED_EVERY_MS, Bucket, scope_of
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import EmbeddedAws

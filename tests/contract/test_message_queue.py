@@ -14,7 +14,7 @@ from ojs_aws.adapters.sqs import (
 )
 from ojs_aws.config import Settings
 from ojs_aws.domain.conflicts import QueueMissingError
-from ojs_aws.domain.queues.state import Backlog, Message
+from ojs_aws.domain.queues import Backlog, Message
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.testing.deployment import FakeClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.adapters.dynamodb.queues.bindings import BindingStates, QueueBindings
-from ojs_aws.domain.bindings.functions import BindingConfig
+from ojs_aws.domain.bindings import BindingConfig
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import QUEUE_PARTITION
 from tests.aws import EmbeddedAws

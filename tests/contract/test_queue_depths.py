@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.queues.depths import Depths
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.conflicts import QueueIsFullError
-from ojs_aws.domain.queues.state import Depth
+from ojs_aws.domain.queues import Depth
 from tests.aws import embedded
 
 

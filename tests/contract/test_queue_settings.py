@@ -12,8 +12,8 @@ from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
 from ojs_aws.adapters.dynamodb.queues.settings import TENANTS, QueueSettingsStore
 from ojs_aws.domain.conflicts import QueueIsFullError, StaleSettingsError
 from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.queues import Depth, LimitChange, Pressure, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Depth, LimitChange, Pressure, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of

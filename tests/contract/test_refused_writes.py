@@ -17,7 +17,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.batches import Admission, OpenBatch
-from ojs_aws.domain.queues.state import QueueSettings
+from ojs_aws.domain.queues import QueueSettings
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant

@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.events import EventQuery
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, JobList
-from ojs_aws.domain.queues.state import LastTick, Message, QueueInfo
+from ojs_aws.domain.queues import LastTick, Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.backend import Backend

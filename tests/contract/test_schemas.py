@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb.schemas import Schemas
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaVersion, schema_uri
+from ojs_aws.domain.schemas import SchemaEntry, SchemaVersion, schema_uri
 from ojs_aws.domain.timestamps import Instant
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_lost_answers import LosesFirstAnswers

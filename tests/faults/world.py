@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, attempt_of
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.backend import Backend

@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Page
 from ojs_aws.domain.jobs.ready_keys import is_fair, ready_since, virtual_start
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend

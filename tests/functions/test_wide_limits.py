@@ -10,8 +10,8 @@ import pytest
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.queues import Message
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Message
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.claim_round import AGAIN_S
 from ojs_aws.services.jobs.fetch.wide_queue import LineLook

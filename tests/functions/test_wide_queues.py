@@ -15,8 +15,8 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import line_of, read_line, shard_of
 from ojs_aws.domain.json_text import parse_object
+from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Message, ReceivedMessage
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.purge import Purge

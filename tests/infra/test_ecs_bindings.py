@@ -28,7 +28,7 @@ from ojs_aws.cdk import (
     LambdaBindingsProps,
     LambdaTarget,
 )
-from ojs_aws.domain.bindings.functions import BindingConfig, read_targets
+from ojs_aws.domain.bindings import BindingConfig, read_targets
 from ojs_aws.domain.bindings.tasks import read_task_bindings
 from ojs_aws.topology import TASK_LEASE_S
 from tests.infra.conftest import NO_BUNDLING, Synthesised

@@ -25,7 +25,7 @@ from ojs_aws.cdk import (
     LambdaTarget,
 )
 from ojs_aws.cli.init import Kind, files_of
-from ojs_aws.domain.bindings.functions import read_bindings
+from ojs_aws.domain.bindings import read_bindings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
 from tests.infra.test_nag import findings

@@ -397,7 +397,7 @@ MUTATIONS: Final = (
     Mutation(
         "throttle-ignored",
         "a throttle lets each job begin",
-        "ojs_aws.domain.limits.rules:take",
+        "ojs_aws.domain.limits:take",
         (("bucket.next_at is not None and now < bucket.next_at", "False"),),
     ),
     Mutation(
@@ -439,7 +439,7 @@ MUTATIONS: Final = (
     Mutation(
         "suspended-tried",
         "a job is tried at a binding that somebody suspended",
-        "ojs_aws.domain.bindings.functions:Suspension.may_try",
+        "ojs_aws.domain.bindings:Suspension.may_try",
         (("not self.is_lasting and ", ""),),
     ),
     Mutation(
@@ -460,7 +460,7 @@ MUTATIONS: Final = (
     Mutation(
         "binding-unbounded",
         "a dispatcher claims jobs without a look at the bound of their binding",
-        "ojs_aws.domain.bindings.functions:limits_of",
+        "ojs_aws.domain.bindings:limits_of",
         (("if all(each.config.max_concurrency is None for each in found):", "if True:"),),
     ),
     Mutation(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ojs_aws.adapters.sqs import MessageQueue, decode_message
-from ojs_aws.domain.queues.state import Backlog, ReceivedMessage
+from ojs_aws.domain.queues import Backlog, ReceivedMessage
 from ojs_aws.memory_aws.calls import Answer, Calls, Request
 from ojs_aws.memory_aws.queues import MemoryQueue, StoredMessage
 from ojs_aws.memory_aws.sqs import MemorySqs

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ojs_aws.domain.bindings.functions import NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings import NO_CONFIG, BindingConfig
 from ojs_aws.domain.job import Failure, JobRecord, JobState
 
 FUNCTIONS: Final = "dispatcher_"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.functions import Functions
 from ojs_aws.adapters.sqs import encode_message
-from ojs_aws.domain.bindings.functions import Binding
+from ojs_aws.domain.bindings import Binding
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.memory_aws.events import Invocations, Target
 from ojs_aws.topology import sqs_queue_name

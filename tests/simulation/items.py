@@ -18,8 +18,8 @@ from ojs_aws.domain.api_keys import ApiKey
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import BulkDone, BulkRequest, Decision, OpenBatch, OperationDone
-from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.queues.state import Depth, Pressure, QueueInfo
+from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.queues import Depth, Pressure, QueueInfo
 from ojs_aws.domain.queues.tallies import QueueTotals
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow

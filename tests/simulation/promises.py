@@ -13,7 +13,7 @@ from typing import Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.limits.rules import Bucket, queue_key
+from ojs_aws.domain.limits import Bucket, queue_key
 from ojs_aws.domain.timestamps import Instant
 from tests.simulation.turns import EnqueueOrder, is_released, out_of_turn
 

@@ -28,8 +28,8 @@ from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.limits.rules import Bucket, queue_key
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.limits import Bucket, queue_key
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.runtime import InOrder
 from ojs_aws.memory_aws.calls import Answer, Call, Calls
 from ojs_aws.memory_aws.items import Item

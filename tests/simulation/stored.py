@@ -8,8 +8,8 @@ from typing import Any
 from ojs_aws.adapters.dynamodb.cron import PARTITION as CRON
 from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.limits.rules import Bucket, queue_key
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.limits import Bucket, queue_key
+from ojs_aws.domain.queues import QueueInfo
 from ojs_aws.domain.workflows.workflow import Workflow
 
 

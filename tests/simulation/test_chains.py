@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from tests.simulation import chains
 from tests.simulation.chains import MAX_LINKS, SHORT_MS
 from tests.simulation.fault_profile import FaultProfile

@@ -20,7 +20,7 @@ from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.service import Claimed

@@ -13,7 +13,7 @@ from ojs_aws.bootstrap import AwsClients, build_stores
 from ojs_aws.config import Settings
 from ojs_aws.domain.events import Event, EventQuery
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.aws import create_queues
 from ojs_aws.memory_aws import MemoryAws

@@ -24,7 +24,7 @@ from ojs_aws.domain.conflicts import StaleKeyError
 from ojs_aws.domain.credentials import read_credential, write_credential
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.rules import Standing
+from ojs_aws.domain.limits import Standing
 from ojs_aws.topology import KEY_PARTITION
 
 KEPT_S: Final = 90 * 86_400

@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED
 from ojs_aws.adapters.dynamodb.table import Action, InTable, first_failed, item_key, update_part
 from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.limits.rules import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of, tenant_key
+from ojs_aws.domain.limits import EXHAUSTED_EVERY_MS, Bucket, LimitScope, scope_of, tenant_key
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import LIMIT_PARTITION, PAUSED_ATTRIBUTE
 

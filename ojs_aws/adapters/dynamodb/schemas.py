@@ -24,7 +24,7 @@ from ojs_aws.adapters.dynamodb.table import (
 )
 from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName, SchemaVersion
+from ojs_aws.domain.schemas import SchemaEntry, SchemaName, SchemaVersion
 from ojs_aws.topology import SCHEMA_LIST
 
 SCHEMA_SK: Final = "schema"

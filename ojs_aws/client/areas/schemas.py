@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.transports.requests import Values, entry_of, object_in, objects_in, text_in
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.schemas.schema import SchemaVersion
+from ojs_aws.domain.schemas import SchemaVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     NO_CONFIG,
     Binding,
     BindingConfig,

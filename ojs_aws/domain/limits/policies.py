@@ -12,7 +12,7 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.job_policies import Limit, OnLimit, Window
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.rules import KEY_FORM, MAX_KEY, Bucket, is_key, queue_key
+from ojs_aws.domain.limits import KEY_FORM, MAX_KEY, Bucket, is_key, queue_key
 from ojs_aws.domain.timestamps import Instant, format_instant, parse_duration, parse_timestamp
 
 LARGEST: Final = 1_000_000

@@ -16,8 +16,8 @@ from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job_policies import NO_RETENTION, Limit, Retention
 from ojs_aws.domain.json_text import RawJson, encode
+from ojs_aws.domain.limits import queue_key
 from ojs_aws.domain.limits.policies import read_limit
-from ojs_aws.domain.limits.rules import queue_key
 from ojs_aws.domain.timestamps import format_duration, parse_duration
 
 DEFAULT_POLICY: Final = "_default"

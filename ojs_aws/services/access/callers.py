@@ -24,7 +24,7 @@ from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limits.rules import ClientRate, Standing
+from ojs_aws.domain.limits import ClientRate, Standing
 from ojs_aws.domain.runtime import Clock
 
 if TYPE_CHECKING:

@@ -150,7 +150,7 @@ class Backend(Foundation):
             return None
         from functools import cache
 
-        from ojs_aws.domain.limits.rules import ClientRate
+        from ojs_aws.domain.limits import ClientRate
         from ojs_aws.services.access.callers import ClientRateLimits
 
         per_s = settings.client_rate_per_s

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ojs_aws.config import Settings
     from ojs_aws.domain.events import Announce
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.domain.queues.state import Triggers
+    from ojs_aws.domain.queues import Triggers
     from ojs_aws.domain.runtime import Clock, IdGenerator, Parallel
     from ojs_aws.domain.sequences import Sequence as SequenceItem
     from ojs_aws.middleware.enqueuer import Enqueuer

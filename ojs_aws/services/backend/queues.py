@@ -68,7 +68,7 @@ class QueueServices(FeatureServices):
     @cached_property
     def bindings(self) -> Bindings:
         """Return the service of queues' bindings to functions."""
-        from ojs_aws.domain.bindings.functions import read_targets
+        from ojs_aws.domain.bindings import read_targets
         from ojs_aws.services.queues.bindings import Bindings
 
         shared = self._shared
@@ -78,7 +78,7 @@ class QueueServices(FeatureServices):
     @cached_property
     def rules(self) -> QueueRules:
         """Return the rules for which queues may exist."""
-        from ojs_aws.domain.queues.state import QueueState
+        from ojs_aws.domain.queues import QueueState
         from ojs_aws.services.queues.rules import QueueRules, UndeclaredQueues
 
         stores, settings = self._shared.stores, self._shared.settings

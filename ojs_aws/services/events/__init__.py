@@ -24,9 +24,9 @@ from ojs_aws.domain.cron.entry import CronEntry
 from ojs_aws.domain.events import Event, event_id
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
-from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.queues.state import LastTick, Pressure, QueueInfo, QueueSettings
-from ojs_aws.domain.schemas.schema import SchemaName
+from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.queues import LastTick, Pressure, QueueInfo, QueueSettings
+from ojs_aws.domain.schemas import SchemaName
 from ojs_aws.domain.tenants import TenantRefusals
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow

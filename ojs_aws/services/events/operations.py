@@ -13,10 +13,10 @@ from ojs_aws.domain.credentials import by_whom
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
 from ojs_aws.domain.json_text import RawJson, assemble, decode, encode
-from ojs_aws.domain.limits.rules import Bucket, scope_of
+from ojs_aws.domain.limits import Bucket, scope_of
+from ojs_aws.domain.queues import Pressure, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Pressure, QueueInfo, QueueSettings, QueueState
-from ojs_aws.domain.schemas.schema import SchemaName
+from ojs_aws.domain.schemas import SchemaName
 from ojs_aws.domain.tenants import (
     CHANGES,
     CONCURRENCY,

@@ -18,7 +18,7 @@ from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.json_text import Member, encode
-from ojs_aws.domain.limits.rules import LimitRefusal, type_key
+from ojs_aws.domain.limits import LimitRefusal, type_key
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
 from ojs_aws.services.stored_jobs.change import JobChange, JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until

@@ -14,7 +14,7 @@ from ojs_aws.services.workers.service import read_about, slots_of
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.domain.limits.rules import Bucket
+    from ojs_aws.domain.limits import Bucket
     from ojs_aws.domain.workers import WorkerInfo
 
 LATELY_MS: Final = 60_000

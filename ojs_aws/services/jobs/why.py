@@ -17,7 +17,7 @@ from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode, reasons_of
-from ojs_aws.domain.limits.rules import LimitRefusal, binding_in, queue_key, tenant_key, type_key
+from ojs_aws.domain.limits import LimitRefusal, binding_in, queue_key, tenant_key, type_key
 from ojs_aws.domain.queues.tallies import MINUTE_MS, Tally, TallyKind, total
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 from ojs_aws.services.jobs.fetch.candidates import MARKS
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.sequences import Sequences
     from ojs_aws.adapters.dynamodb.workers import WorkerRegistry
     from ojs_aws.adapters.sqs import MessageQueue
-    from ojs_aws.domain.queues.state import QueueInfo
+    from ojs_aws.domain.queues import QueueInfo
     from ojs_aws.services.jobs.one_job import Info
 
 MAX_COUNTED: Final = 1_000

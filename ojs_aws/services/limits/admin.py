@@ -20,6 +20,7 @@ from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.jobs.ready_keys import limit_of, tenant_in
 from ojs_aws.domain.json_text import decode
+from ojs_aws.domain.limits import Bucket, LimitScope, queue_key, scope_of, type_key
 from ojs_aws.domain.limits.policies import (
     Override,
     check_key,
@@ -28,7 +29,6 @@ from ojs_aws.domain.limits.policies import (
     read_limit,
     read_override,
 )
-from ojs_aws.domain.limits.rules import Bucket, LimitScope, queue_key, scope_of, type_key
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.service import Queues

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import Limit, LimitOfType, OnLimit
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limits.policies import effective
-from ojs_aws.domain.limits.rules import (
+from ojs_aws.domain.limits import (
     Bucket,
     LimitRefusal,
     LimitScope,
@@ -36,6 +35,7 @@ from ojs_aws.domain.limits.rules import (
     tenant_key,
     type_key,
 )
+from ojs_aws.domain.limits.policies import effective
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S

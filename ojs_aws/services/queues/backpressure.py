@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.conflicts import QueueIsFullError
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, OjsError, QueueFullError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues import Pressure
 from ojs_aws.domain.queues.config import Fill, QueueConfig
-from ojs_aws.domain.queues.state import Pressure
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.push_settings import PushSettingsCache

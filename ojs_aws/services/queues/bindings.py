@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ojs_aws.domain.attributes import field_error, not_found
-from ojs_aws.domain.bindings.endpoints import check_endpoint
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     NO_CONFIG,
     AllowedTarget,
     Binding,
@@ -22,6 +21,7 @@ from ojs_aws.domain.bindings.functions import (
     read_config,
     types_of,
 )
+from ojs_aws.domain.bindings.endpoints import check_endpoint
 from ojs_aws.domain.errors import ConflictError, JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import Limit

@@ -17,8 +17,9 @@ from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import ConflictError, JsonValue, NotFoundError
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.limits import Bucket, queue_key
 from ojs_aws.domain.limits.policies import effective
-from ojs_aws.domain.limits.rules import Bucket, queue_key
+from ojs_aws.domain.queues import LimitChange, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import (
     DEFAULT_POLICY,
     LIMIT_NAMES,
@@ -33,7 +34,6 @@ from ojs_aws.domain.queues.config_changes import (
     check_policy,
     check_wide,
 )
-from ojs_aws.domain.queues.state import LimitChange, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.config_view import QueueConfigView, config_view

@@ -11,9 +11,9 @@ from typing import Final
 
 from ojs_aws.config import Settings, variable_of
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.queues import QueueInfo, QueueSettings
 from ojs_aws.domain.queues.config import DEFAULT_POLICY, LIMIT_NAMES, Members, shown_span
 from ojs_aws.domain.queues.setting_rows import RETENTION, SETTINGS
-from ojs_aws.domain.queues.state import QueueInfo, QueueSettings
 from ojs_aws.services.queues.push_settings import push_settings_of
 
 _KINDS: Final[dict[type, str]] = {str: "duration", list: "array", dict: "object"}

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.queues import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag, Tally, minute_of
 from ojs_aws.domain.runtime import Clock, Parallel
 from ojs_aws.domain.timestamps import Instant

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import JobTypeNotAllowedError, OjsError, QueueDrainingError
 from ojs_aws.domain.json_text import encode
+from ojs_aws.domain.queues import LimitChange, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import (
     DEFAULT_POLICY,
     LIMIT_NAMES,
@@ -22,7 +23,6 @@ from ojs_aws.domain.queues.config import (
     limit_of,
     read_config,
 )
-from ojs_aws.domain.queues.state import LimitChange, QueueSettings, QueueState
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 

@@ -18,7 +18,7 @@ from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.credentials import Actor, stored_actor
 from ojs_aws.domain.errors import NotFoundError, OjsError
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
-from ojs_aws.domain.queues.state import QueueInfo, Triggers
+from ojs_aws.domain.queues import QueueInfo, Triggers
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.stored_jobs.change import ListStop

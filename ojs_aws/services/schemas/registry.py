@@ -17,8 +17,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode
 from ojs_aws.domain.runtime import Clock
-from ojs_aws.domain.schemas.changes import breaking_changes
-from ojs_aws.domain.schemas.schema import (
+from ojs_aws.domain.schemas import (
     SchemaEntry,
     SchemaName,
     SchemaVersion,
@@ -28,6 +27,7 @@ from ojs_aws.domain.schemas.schema import (
     release_of,
     schema_uri,
 )
+from ojs_aws.domain.schemas.changes import breaking_changes
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.schemas import Schemas

@@ -13,12 +13,12 @@ from ojs_aws.domain.envelope import VALIDATE, Job
 from ojs_aws.domain.errors import JsonValue, SchemaValidationError
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.runtime import SCHEMA_S, Clock, SchemaChecks, current_request
-from ojs_aws.domain.schemas.schema import newest_first
+from ojs_aws.domain.schemas import newest_first
 from ojs_aws.domain.timestamps import Instant
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.schemas import Schemas
-    from ojs_aws.domain.schemas.schema import SchemaEntry
+    from ojs_aws.domain.schemas import SchemaEntry
     from ojs_aws.middleware.builtin.validation.schemas import ArgsSchema
 
 MAX_KEPT: Final = 256

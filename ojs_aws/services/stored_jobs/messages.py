@@ -17,7 +17,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import ListedJob
-from ojs_aws.domain.queues.state import Message, ReceivedMessage
+from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import MAX_DELAY_S, MAX_RECEIVE_COUNT
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import check_queue
-from ojs_aws.domain.bindings.functions import Suspension
+from ojs_aws.domain.bindings import Suspension
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, minute_of, total
 from ojs_aws.domain.runtime import Clock

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.limits.rules import Bucket, LimitScope, tenant_key
+from ojs_aws.domain.limits import Bucket, LimitScope, tenant_key
 from ojs_aws.domain.queues.tallies import (
     DAY_MS,
     MINUTE_MS,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import JsonValue, OjsError, TenantLimitError, TenantSuspendedError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Window
-from ojs_aws.domain.limits.rules import Bucket, tenant_key
+from ojs_aws.domain.limits import Bucket, tenant_key
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.tenants import (
     DEPTH,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.jobs.lists import Head, ListedJob
 from ojs_aws.domain.jobs.ready_keys import limit_of, ready_since, tenant_in
-from ojs_aws.domain.queues.state import Backlog
+from ojs_aws.domain.queues import Backlog
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.check import LimitedTypes
 from ojs_aws.services.stored_jobs.messages import (

@@ -19,7 +19,7 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob
-from ojs_aws.domain.queues.state import Message, QueueInfo
+from ojs_aws.domain.queues import Message, QueueInfo
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.jobs.batches import RollForwardReport
-from ojs_aws.domain.queues.state import LastTick, QueueInfo
+from ojs_aws.domain.queues import LastTick, QueueInfo
 from ojs_aws.domain.runtime import IN_ORDER, Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.upkeep.sweep_queue import QueueReport, QueueSweep

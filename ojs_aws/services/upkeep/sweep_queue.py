@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import ready_since
-from ojs_aws.domain.queues.state import Message, QueueInfo
+from ojs_aws.domain.queues import Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
 from ojs_aws.services.stored_jobs.messages import JobMessages, message_of_row, seconds_until

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.job import JobRecord, StoredElsewhere
-from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.queues.tallies import names_of
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.cron import ended_run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.events import HANDLED_MARK
-from ojs_aws.domain.queues.state import QueueState
+from ojs_aws.domain.queues import QueueState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import (
     AGE_METRIC,

@@ -9,7 +9,7 @@ from pydantic import Field
 from ojs_aws.domain.attributes import PRIORITY_LIMIT
 from ojs_aws.domain.cron.entry import MAX_NAME_LENGTH, NAME_PATTERN
 from ojs_aws.domain.cron.schedule import MAX_EXPRESSION_LENGTH
-from ojs_aws.domain.schemas.schema import MAX_VERSION_LENGTH, VERSION_PATTERN
+from ojs_aws.domain.schemas import MAX_VERSION_LENGTH, VERSION_PATTERN
 from ojs_aws.domain.workers import MAX_CONCURRENCY, MAX_QUEUES, MAX_WEIGHT, Strategy
 from ojs_aws.domain.workflows.definition import ID_PATTERN as WORKFLOW_ID_PATTERN
 from ojs_aws.domain.workflows.dependencies import MAX_NAME as MAX_STEP_NAME

@@ -257,8 +257,8 @@ def _check_limit(caller: Caller, job: Job, place: str) -> None:
     """
     if (policy := job.get("rate_limit")) is None:
         return
+    from ojs_aws.domain.limits import scope_of
     from ojs_aws.domain.limits.policies import read_limit  # few callers and jobs
-    from ojs_aws.domain.limits.rules import scope_of
 
     limit = read_limit(policy, job.queue, {"args": job.get("args"), "meta": job.get("meta")})
     scope = scope_of(limit.key) if limit else None

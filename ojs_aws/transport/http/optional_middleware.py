@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.domain.access import Caller
 from ojs_aws.domain.errors import RateLimitedError
-from ojs_aws.domain.limits.rules import ClientRate, Standing
+from ojs_aws.domain.limits import ClientRate, Standing
 from ojs_aws.topology import METRICS
 from ojs_aws.transport.http.authorization import CALLER
 from ojs_aws.transport.http.calls import Middleware, Next

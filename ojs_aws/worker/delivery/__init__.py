@@ -46,7 +46,7 @@ def delivery_worker(environ: Mapping[str, str]) -> LambdaWorker:
 
 def _deliver_as_bound(worker: LambdaWorker, said: Mapping[str, Any]) -> None:
     """Let a worker deliver to the endpoints that are registered at the API."""
-    from ojs_aws.domain.bindings.functions import read_config
+    from ojs_aws.domain.bindings import read_config
     from ojs_aws.worker.delivery.handlers import deliver_as_bound
     from ojs_aws.worker.delivery.request import LateReports
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.functions import TargetError
 from ojs_aws.adapters.sqs import UnreadableMessageError
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     NO_CONFIG,
     Binding,
     Suspension,

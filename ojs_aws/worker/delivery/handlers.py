@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.endpoints import check_endpoint, check_prefix
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     NO_CONFIG,
     Binding,
     BindingConfig,
@@ -24,6 +23,7 @@ from ojs_aws.domain.bindings.functions import (
     limits_of,
     wait_ms,
 )
+from ojs_aws.domain.bindings.endpoints import check_endpoint, check_prefix
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.results import RegistrationError

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.bindings.functions import NO_CONFIG, BindingConfig
+from ojs_aws.domain.bindings import NO_CONFIG, BindingConfig
 from ojs_aws.domain.bindings.tasks import CONFIG_VARIABLE, TaskAttempt, TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ojs_aws.domain.bindings.functions import NO_CONFIG, BindingConfig, wait_ms
+from ojs_aws.domain.bindings import NO_CONFIG, BindingConfig, wait_ms
 from ojs_aws.domain.envelope import Job, uncounted_attempts
 from ojs_aws.domain.errors import (
     BackendError,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.domain.bindings.functions import wait_ms
+from ojs_aws.domain.bindings import wait_ms
 from ojs_aws.domain.bindings.tasks import TASK_FAILED, Task, TaskBinding, TaskEnd, read_task
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.timestamps import Instant

@@ -15,7 +15,7 @@ from ojs_aws.cli.terminal.session import ExitCode, connect
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.queues.state import QueueSettings
+from ojs_aws.domain.queues import QueueSettings
 from ojs_aws.services.events import Commit, events_of
 from tests.simulation.world import World, count_changes
 from tests.unit.cli.conftest import Cli

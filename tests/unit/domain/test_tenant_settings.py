@@ -6,8 +6,8 @@ import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.job_policies import Window
+from ojs_aws.domain.limits import Bucket, LimitRefusal, take, tenant_key
 from ojs_aws.domain.limits.policies import LARGEST, effective, override_of
-from ojs_aws.domain.limits.rules import Bucket, LimitRefusal, take, tenant_key
 from ojs_aws.domain.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.domain.timestamps import Instant
 

@@ -15,7 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.services.dead_letters.upkeep import read_replay_rules
 from tests.job_steps import fetched_ids, pushed
 from tests.simulation.world import World

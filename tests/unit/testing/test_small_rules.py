@@ -12,7 +12,7 @@ import pytest
 from ojs_aws import Job, Jobs
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.memory_aws.sqs import URL_PREFIX

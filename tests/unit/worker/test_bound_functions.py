@@ -18,7 +18,7 @@ from ojs_aws.adapters.dynamodb.queues.bindings import QueueBindings
 from ojs_aws.adapters.functions import Functions
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.functions import Binding, binding_of
+from ojs_aws.domain.bindings import Binding, binding_of
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState

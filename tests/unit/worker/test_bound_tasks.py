@@ -15,7 +15,7 @@ import pytest
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.adapters.tasks import Tasks
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.functions import BindingConfig
+from ojs_aws.domain.bindings import BindingConfig
 from ojs_aws.domain.bindings.tasks import TaskBinding
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState

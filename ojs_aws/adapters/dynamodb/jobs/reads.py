@@ -24,7 +24,7 @@ from ojs_aws.domain.conflicts import BucketTakenError, StaleJobError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import Document, JobRecord, StoredElsewhere
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.runtime import IN_ORDER
 
 _logger = logging.getLogger(__name__)

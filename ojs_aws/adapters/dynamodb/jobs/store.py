@@ -28,7 +28,7 @@ from ojs_aws.domain.jobs.held_job import Extension, Holder, attempt_of
 from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.jobs.outcomes import NOTHING_LEFT, LeftToStream
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.timestamps import Instant
 
 _logger = logging.getLogger(__name__)

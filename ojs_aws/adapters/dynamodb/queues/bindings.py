@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_string, string
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import Update
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     NO_CONFIG,
     BindingConfig,
     Suspension,

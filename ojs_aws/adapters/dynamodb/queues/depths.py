@@ -20,8 +20,8 @@ from ojs_aws.adapters.dynamodb.table import InTable, in_index, item_key
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import QueueIsFullError
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.limits.rules import scope_of, tenant_key
-from ojs_aws.domain.queues.state import Depth, Pressure
+from ojs_aws.domain.limits import scope_of, tenant_key
+from ojs_aws.domain.queues import Depth, Pressure
 from ojs_aws.domain.tenants import TenantRefusals
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import PRESSURE_PARTITION

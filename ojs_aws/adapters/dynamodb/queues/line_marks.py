@@ -17,7 +17,7 @@ from ojs_aws.adapters.dynamodb.jobs.lists import LIMITED, PAUSED, SETTINGS
 from ojs_aws.adapters.dynamodb.limits import bucket_key
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.limits.rules import queue_key
+from ojs_aws.domain.limits import queue_key
 from ojs_aws.topology import QUEUE_PARTITION, SETTINGS_PARTITION
 
 PREFIX: Final = "lines#"

@@ -25,7 +25,7 @@ from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.sqs import queue_arn
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.queues.state import LastTick, QueueInfo
+from ojs_aws.domain.queues import LastTick, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import (
     MAX_RECEIVE_COUNT,

@@ -27,9 +27,9 @@ from ojs_aws.adapters.dynamodb.update import Update
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.rules import queue_key
+from ojs_aws.domain.limits import queue_key
+from ojs_aws.domain.queues import LimitChange, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY, read_config
-from ojs_aws.domain.queues.state import LimitChange, QueueSettings, QueueState
 from ojs_aws.topology import SETTINGS_PARTITION
 
 PARTITION: Final = SETTINGS_PARTITION

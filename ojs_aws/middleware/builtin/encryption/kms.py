@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ojs_aws.middleware.builtin.encryption.codec import (
+from ojs_aws.middleware.builtin.encryption import (
     DecryptionError,
     EncryptionKey,
     KeyServiceError,

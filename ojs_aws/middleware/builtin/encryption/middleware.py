@@ -18,7 +18,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_members import MAX_NATIVE_DEPTH
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.unique.keys import UNIQUE_KEY, key_by, parse_unique_policy
-from ojs_aws.middleware.builtin.encryption.codec import (
+from ojs_aws.middleware.builtin.encryption import (
     ENCODING,
     KEY_ID,
     DecryptionError,

@@ -9,7 +9,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import is_fair, limit_of, rank_of, ready_since, tenant_in
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.domain.timestamps import Instant
 
 INDEX_LAG_MS: Final = 1_000

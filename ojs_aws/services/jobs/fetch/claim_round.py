@@ -19,7 +19,7 @@ from typing import Final
 
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims

@@ -19,8 +19,8 @@ from ojs_aws.domain.job_policies import OnLimit
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.json_text import encode
-from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.limits import Bucket, LimitRefusal
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.limits.check import LimitCheck

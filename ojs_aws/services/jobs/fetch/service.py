@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import LimitOfType
 from ojs_aws.domain.jobs.lists import Head
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch import FetchRequest

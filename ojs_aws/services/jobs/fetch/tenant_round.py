@@ -17,7 +17,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.lists import JobList, Page
 from ojs_aws.domain.jobs.ready_keys import tenant_in
-from ojs_aws.domain.limits.rules import tenant_key
+from ojs_aws.domain.limits import tenant_key
 from ojs_aws.services.jobs.fetch.candidates import Candidate, QueueSnapshot, ready_job, shown
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.queue_line import QueueLine

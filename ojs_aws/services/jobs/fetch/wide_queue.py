@@ -21,7 +21,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import begins_share, is_fair, rank_of, virtual_start
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.runtime import Clock, Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import (

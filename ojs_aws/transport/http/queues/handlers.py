@@ -10,8 +10,8 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import ListTotal
+from ojs_aws.domain.queues import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.timestamps import format_instant, parse_timestamp
 from ojs_aws.services.bulk.purge import Purge, PurgeReport
 from ojs_aws.transport.http.calls import Answer, Call, json_of

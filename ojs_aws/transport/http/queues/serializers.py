@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.queues import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.setting_rows import BACKPRESSURE, RETENTION
-from ojs_aws.domain.queues.state import QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import Tally, TallyKind, Times
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.bulk.purge import Purge, PurgeReport

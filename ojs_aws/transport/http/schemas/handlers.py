@@ -12,13 +12,13 @@ from ojs_aws.domain.attributes import invalid, not_found
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.lists import ListTotal
 from ojs_aws.domain.json_text import Member, RawJson
-from ojs_aws.domain.schemas.schema import (
+from ojs_aws.domain.schemas import (
     SchemaEntry,
     SchemaVersion,
     check_schema_version,
     version_in_path,
 )
-from ojs_aws.domain.schemas.schema import SchemaName as StoredName
+from ojs_aws.domain.schemas import SchemaName as StoredName
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.schemas.registry import SchemaRegistration, unknown_schema
 from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.queues.stats import QueueCounts

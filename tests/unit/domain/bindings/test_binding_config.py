@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     LONGEST_PATTERNS,
     LONGEST_TIMEOUT_MS,
     NO_CONFIG,

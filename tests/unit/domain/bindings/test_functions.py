@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ojs_aws.domain.bindings.functions import (
+from ojs_aws.domain.bindings import (
     MAX_TYPES,
     Binding,
     read_bindings,

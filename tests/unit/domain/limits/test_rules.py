@@ -9,14 +9,7 @@ import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, InvalidRequestError, JsonValue
 from ojs_aws.domain.job_policies import Limit, OnLimit, Window
-from ojs_aws.domain.limits.policies import (
-    check_key,
-    effective,
-    override_of,
-    read_limit,
-    read_override,
-)
-from ojs_aws.domain.limits.rules import (
+from ojs_aws.domain.limits import (
     Bucket,
     LimitRefusal,
     LimitScope,
@@ -25,6 +18,13 @@ from ojs_aws.domain.limits.rules import (
     take,
     tenant_key,
     type_key,
+)
+from ojs_aws.domain.limits.policies import (
+    check_key,
+    effective,
+    override_of,
+    read_limit,
+    read_override,
 )
 from ojs_aws.domain.timestamps import Instant
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.schemas import SchemaName, predecessor
 from ojs_aws.domain.schemas.changes import MAX_CHANGES, breaking_changes
-from ojs_aws.domain.schemas.schema import SchemaName, predecessor
 from ojs_aws.domain.timestamps import Instant
 
 

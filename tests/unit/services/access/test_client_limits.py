@@ -6,7 +6,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.access import ClientBuckets
 from ojs_aws.config import Settings
-from ojs_aws.domain.limits.rules import ClientRate
+from ojs_aws.domain.limits import ClientRate
 from ojs_aws.services.access.callers import ClientRateLimits
 from tests.simulation.faults import Fault
 from tests.simulation.world import World

@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.queues.state import Backlog
+from ojs_aws.domain.queues import Backlog
 from ojs_aws.services.batches import BatchPush
 from ojs_aws.services.batches.roll_forward import GIVE_UP_MS, QUIET_MS
 from ojs_aws.services.bulk import BulkAction

@@ -16,10 +16,10 @@ from ojs_aws.domain.jobs.batches import BulkDone
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.jobs.outcomes import Progress
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.queues import Pressure, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Pressure, QueueInfo, QueueSettings, QueueState
-from ojs_aws.domain.schemas.schema import SchemaName
+from ojs_aws.domain.schemas import SchemaName
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowEvent, WorkflowState

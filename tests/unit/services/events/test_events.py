@@ -14,7 +14,7 @@ from ojs_aws.domain.events import REQUIRED_DATA, SOURCE, Event, bounded, event_i
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.queues import QueueInfo
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events import Commit, events_of

@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import REQUIRED_DATA, Event
 from ojs_aws.domain.jobs.batches import OperationDone
 from ojs_aws.domain.json_text import decode, encode
-from ojs_aws.domain.limits.rules import Bucket, tenant_key
+from ojs_aws.domain.limits import Bucket, tenant_key
 from ojs_aws.domain.tenants import (
     UNLIMITED,
     TenantRefusals,

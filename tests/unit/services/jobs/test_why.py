@@ -15,8 +15,8 @@ from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.ready_keys import ready_since
 from ojs_aws.domain.jobs.reasons import ReasonCode
-from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.errors import InvalidPolicyError, NotFoundError
 from ojs_aws.domain.job_policies import Limit, OnLimit
-from ojs_aws.domain.limits.rules import Bucket, LimitRefusal
+from ojs_aws.domain.limits import Bucket, LimitRefusal
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.limits import admin
 from ojs_aws.services.limits.admin import LimitAdmin

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.limits.rules import LimitRefusal
-from ojs_aws.domain.queues.state import Backlog
+from ojs_aws.domain.limits import LimitRefusal
+from ojs_aws.domain.queues import Backlog
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.check import FEW, LOOKS_PER_S, MAX_BLIND_MS, message_backoff
 from ojs_aws.topology import MAX_DELAY_S

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.domain.access import UNBOUND, View
-from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.services.limits.admin import is_seen, seen_page
 
 MINE = View(queues=("mine", "my-*"))

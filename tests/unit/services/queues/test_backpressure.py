@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError, QueueFullError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.queues.state import Depth
+from ojs_aws.domain.queues import Depth
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.render import PushResult

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.functions import NO_CONFIG, BindingConfig, read_targets
+from ojs_aws.domain.bindings import NO_CONFIG, BindingConfig, read_targets
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, JsonValue, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.queues.bindings import Bindings

@@ -14,8 +14,8 @@ from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.queues import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import Depth, QueueSettings, QueueState
 from ojs_aws.domain.queues.tallies import StreamLag
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant

@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.queues.depths import Depths, Pressures
 from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.queues.state import Pressure, QueueSettings
+from ojs_aws.domain.queues import Pressure, QueueSettings
 from ojs_aws.services.jobs.render import PushResult, settled
 from ojs_aws.services.queues.backpressure import Backpressure
 from ojs_aws.services.queues.push_settings import PushSettingsCache

@@ -18,8 +18,8 @@ from ojs_aws.domain.errors import (
     QueueDrainingError,
 )
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.queues import QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.domain.queues.state import QueueState
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.jobs import any_job

@@ -12,9 +12,9 @@ from ojs_aws.adapters.dynamodb.queues.tallies import Tallies
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
+from ojs_aws.domain.queues import QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.queues.setting_rows import SETTINGS
-from ojs_aws.domain.queues.state import QueueState
 from ojs_aws.services.queues.config_admin import QueueConfigAdmin
 from ojs_aws.services.queues.service import Queues
 from ojs_aws.services.queues.stats import QueueCounts, QueueStatistics

@@ -12,7 +12,7 @@ from ojs_aws.domain.fairness import MOST_TYPES, Runs, read_run_times
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import FairShare
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.queues.state import QueueSettings
+from ojs_aws.domain.queues import QueueSettings
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.counters import MAX_QUEUES, WRITE_EVERY_MS, Changed, CostLearner
 from ojs_aws.testing.deployment import FakeClock

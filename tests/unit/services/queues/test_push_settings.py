@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.conflicts import StaleSettingsError
 from ojs_aws.domain.errors import BackendError, JsonValue
 from ojs_aws.domain.fairness import Runs, run_times_text
-from ojs_aws.domain.queues.state import QueueSettings
+from ojs_aws.domain.queues import QueueSettings
 from ojs_aws.services.queues.push_settings import FAIR_TRIES, PushSettingsCache
 from ojs_aws.testing.deployment import FakeClock
 

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.domain.jobs.lists import Page
-from ojs_aws.domain.queues.state import Backlog
+from ojs_aws.domain.queues import Backlog
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues import service
 from ojs_aws.services.queues.service import FRESH_MS, LOOK_EVERY_MIN, MAX_WOKEN, MOST_PER_JOB

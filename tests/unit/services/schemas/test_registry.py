@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.schemas import Schemas
 from ojs_aws.domain.conflicts import SchemaTakenError
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.json_text import RawJson
-from ojs_aws.domain.schemas.schema import SchemaEntry, SchemaName
+from ojs_aws.domain.schemas import SchemaEntry, SchemaName
 from ojs_aws.services.schemas import registry
 from ojs_aws.services.schemas.registry import SchemaRegistration, SchemaRegistry
 from ojs_aws.services.schemas.validation import KEPT_MS, UNKNOWN_KEPT_MS, SchemaValidation

@@ -11,7 +11,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit, SequencePlace
 from ojs_aws.domain.jobs.lists import ListedJob
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.jobs.fail import HIDE_LIMIT_S, blocked_until
 from ojs_aws.services.stored_jobs.messages import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.services.jobs.fetch import FetchRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.system.queue_findings import Finding
 from tests.job_steps import fetched, pushed

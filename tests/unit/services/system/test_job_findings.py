@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.queues.state import LastTick
+from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.system.queue_findings import LONG_MS, Finding
 from tests.job_steps import fetched, pushed

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.domain.errors import InvalidRequestError
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.queues import QueueInfo
 from ojs_aws.domain.queues.tallies import MINUTE_MS, QueueTotals, StreamLag, Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.queues.stats import COUNTED, QueueCounts

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ojs_aws.domain.errors import BackendUnavailableError, InvalidPolicyError, OjsError
-from ojs_aws.domain.limits.rules import tenant_key
+from ojs_aws.domain.limits import tenant_key
 from ojs_aws.domain.tenants import UNLIMITED, TenantSettings, settings_in
 from ojs_aws.services.limits import admin as limit_admin
 from ojs_aws.services.tenants.admin import TRIES, Change, TenantAdmin

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.config import Settings, SettingsError
 from ojs_aws.domain.errors import TenantLimitError
-from ojs_aws.domain.limits.rules import Bucket, queue_key, tenant_key, type_key
+from ojs_aws.domain.limits import Bucket, queue_key, tenant_key, type_key
 from ojs_aws.domain.tenants import UNLIMITED, TenantSettings, limits_of_all
 from ojs_aws.services.limits.admin import MAX_TYPES
 from ojs_aws.services.limits.check import LimitCheck

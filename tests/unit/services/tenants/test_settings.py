@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.domain.errors import BackendUnavailableError, TenantSuspendedError
-from ojs_aws.domain.limits.rules import Bucket
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.tenants import UNLIMITED, TenantSettings
 from ojs_aws.services.queues import push_settings as module
 from ojs_aws.services.tenants.enqueue_limits import TenantSettingsCache

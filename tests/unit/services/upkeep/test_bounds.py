@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.lists import Head, JobList, ListedJob, Page
-from ojs_aws.domain.queues.state import Backlog, Message, QueueInfo
+from ojs_aws.domain.queues import Backlog, Message, QueueInfo
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.limits.check import LimitCheck
 from ojs_aws.services.upkeep import sweep_queue

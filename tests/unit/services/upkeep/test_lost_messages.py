@@ -13,7 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.services.jobs.fetch import FetchRequest
 from tests.simulation.world import World
 

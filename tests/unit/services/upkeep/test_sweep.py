@@ -13,7 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import ListedJob, Page
-from ojs_aws.domain.queues.state import QueueInfo
+from ojs_aws.domain.queues import QueueInfo
 from ojs_aws.services.upkeep import sweep_queue as sweeping
 from ojs_aws.services.upkeep.sweep import IDLE_LOOK_MS
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS, REACH_MS

@@ -14,15 +14,15 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.config import Settings
-from ojs_aws.domain.bindings.functions import BindingConfig, read_config
+from ojs_aws.domain.bindings import BindingConfig, read_config
 from ojs_aws.domain.bindings.tasks import CONFIG_VARIABLE
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.jobs.reasons import ReasonCode
+from ojs_aws.domain.limits import binding_in, binding_key, scope_of
 from ojs_aws.domain.limits.policies import check_key
-from ojs_aws.domain.limits.rules import binding_in, binding_key, scope_of
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.topology import DELIVERY_START_S, TASK_LEASE_S
 from ojs_aws.worker.delivery.endpoint import HttpDelivery

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from ojs_aws.config import SettingsError
-from ojs_aws.domain.bindings.functions import BindingConfig
+from ojs_aws.domain.bindings import BindingConfig
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.services.backend import Backend

@@ -10,7 +10,7 @@ import pytest
 
 from ojs_aws.adapters.sqs import encode_message
 from ojs_aws.domain.job import JobState
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.worker.delivery.dispatch import SUSPENDED_FOR_S
 from tests.unit.worker.test_bound_functions import RESERVATION_S, Bench, denied, identifiers, two
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.bindings.functions import BindingConfig
+from ojs_aws.domain.bindings import BindingConfig
 from ojs_aws.domain.errors import BackendUnavailableError, ConflictError, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.topology import TASK_LEASE_S

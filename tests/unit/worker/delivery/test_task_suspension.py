@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from ojs_aws.domain.bindings.functions import COOLDOWN_MS
+from ojs_aws.domain.bindings import COOLDOWN_MS
 from ojs_aws.domain.bindings.tasks import Task, TaskAttempt
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.timestamps import Instant

@@ -14,8 +14,8 @@ from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs.lists import Head, JobList, ListedJob, Page
-from ojs_aws.domain.limits.rules import Bucket
-from ojs_aws.domain.queues.state import ReceivedMessage
+from ojs_aws.domain.limits import Bucket
+from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot
 from ojs_aws.services.jobs.fetch.job_claims import ClaimOptions, JobClaims

@@ -7,7 +7,7 @@ import pytest
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import ready_sort_key
-from ojs_aws.domain.queues.state import Message
+from ojs_aws.domain.queues import Message
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import (
     INDEX_LAG_MS,

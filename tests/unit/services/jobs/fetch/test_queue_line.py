@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
-from ojs_aws.domain.limits.rules import LimitRefusal
+from ojs_aws.domain.limits import LimitRefusal
 from ojs_aws.services.jobs.fetch.candidates import QueueSnapshot, ready_job
 from ojs_aws.services.jobs.fetch.queue_line import MAX_PAGES_BEYOND, QueueLine
 from ojs_aws.services.limits.check import LimitCheck

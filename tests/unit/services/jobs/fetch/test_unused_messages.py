@@ -12,8 +12,8 @@ from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
 from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
-from ojs_aws.domain.limits.rules import LimitRefusal
-from ojs_aws.domain.queues.state import Backlog, Message, ReceivedMessage
+from ojs_aws.domain.limits import LimitRefusal
+from ojs_aws.domain.queues import Backlog, Message, ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.claim_round import (
     AGAIN_S,

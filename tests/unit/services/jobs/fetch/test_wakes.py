@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import Limit
-from ojs_aws.domain.queues.state import Message, ReceivedMessage
+from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.wide_queue import woken

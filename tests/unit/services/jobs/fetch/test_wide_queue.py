@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.config import Settings
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_since, ready_sort_key
-from ojs_aws.domain.queues.state import Message, ReceivedMessage
+from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch import FetchRequest
