@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ojs_aws.bootstrap import build_backend
-from ojs_aws.cli import app, local
+from ojs_aws.cli import local
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.fairness_demo import (
     CUSTOMERS,
@@ -118,7 +118,7 @@ def test_the_waits_are_shown_as_a_table_and_as_bars(demo: FairnessDemo) -> None:
 
 @pytest.mark.parametrize("command", ["local", "demo fairness"])
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.setattr(app, "find_spec", lambda name: None if name == "moto" else name)
+    monkeypatch.setattr(local, "find_spec", lambda name: None if name == "moto" else name)
     done = run_command(*command.split())
     assert done.exit_code == 2
     needed = f"ojs-aws {command.split(maxsplit=1)[0]} needs moto: pip install 'ojs-aws[local]'"
