@@ -7,7 +7,7 @@ holds them; its expression is ``cron`` or ``expression``. Answers have every for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
+from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -29,10 +29,6 @@ from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.calls import JsonOf, array_of, beside_texts, json_of
 from ojs_aws.transport.http.jobs.envelope import ENVELOPE_OPTIONS, read_job
 from ojs_aws.transport.http.members import malformed
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.answers import Pagination
-
 
 _JOB: Final = ENVELOPE_OPTIONS | {"type", "args", "options"}
 """Members of a flat registration that are the job's."""

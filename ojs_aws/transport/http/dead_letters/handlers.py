@@ -6,7 +6,7 @@ The paths below ``/admin`` answer in the admin API's form: ``items``, and 204 fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NotRequired, Required, cast
+from typing import Final, Literal, NotRequired, Required, cast
 
 from typing_extensions import TypedDict
 
@@ -22,7 +22,7 @@ from ojs_aws.transport.http.answers import JobId, Pagination, Timestamp
 from ojs_aws.transport.http.authorization import check_named, check_override
 from ojs_aws.transport.http.calls import NO_CONTENT, Answer, Call, JsonOf
 from ojs_aws.transport.http.jobs.bulk_handlers import publish_change
-from ojs_aws.transport.http.jobs.models import Job
+from ojs_aws.transport.http.jobs.models import Job, JobAnswer
 from ojs_aws.transport.http.jobs.serializers import changed_job, job_answer
 from ojs_aws.transport.http.members import (
     Values,
@@ -35,10 +35,6 @@ from ojs_aws.transport.http.members import (
     text_in,
 )
 from ojs_aws.transport.http.queries import further, members_of, requested_page, text_of
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.jobs.models import Job, JobAnswer
-
 
 _TEXTS: Final = ("queue", "type", "error_type")
 _ALIASES: Final = {"older_than": "until", "before": "until", "after": "since"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NotRequired
+from typing import Final, NotRequired
 from urllib.parse import quote
 
 from typing_extensions import TypedDict
@@ -25,10 +25,6 @@ from ojs_aws.transport.http.answers import JsonObject, Pagination, Timestamp
 from ojs_aws.transport.http.calls import CREATED, OK, Answer, Call, JsonOf, json_of
 from ojs_aws.transport.http.queries import read_mark, requested_page, write_mark
 from ojs_aws.transport.http.routes import BASE, canonical_path
-
-if TYPE_CHECKING:
-    from ojs_aws.transport.http.answers import Pagination
-
 
 _ADMIN: Final = f"{BASE}/admin/"
 _MARK: Final = "s:"
