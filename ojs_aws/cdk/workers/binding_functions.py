@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_lambda_event_sources as sources
@@ -54,16 +54,37 @@ class BindingOptions:
     log_level: str = "INFO"
 
 
-class BoundTypes(Protocol):
-    """Says which jobs a target of a binding runs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetConfig:
+    """Say how the jobs of a binding run, where nobody has registered something else.
 
-    @property
-    def queues(self) -> Sequence[str]:
-        """Return the queues."""
+    :ivar non_retryable_errors: of errors after which no retry helps, as a retry policy names them.
+    :ivar job_timeout_s: how long the target should take for a job, in seconds. It shortens no
+        reservation.
+    :ivar max_jobs: of a queue that are active at the target at a time. A job costs more with it, as
+        one with any limit. None: any number.
+    """
 
-    @property
-    def types(self) -> Sequence[str]:
-        """Return the patterns of job types."""
+    non_retryable_errors: Sequence[str] = ()
+    job_timeout_s: int | None = None
+    max_jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTarget(TargetConfig):
+    """Say which jobs a target of a binding runs, beside its config.
+
+    :ivar queues: the OJS queues; each must be declared by the backend.
+    :ivar types: of the jobs: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
+    """
+
+    queues: Sequence[str]
+    types: Sequence[str] = ("*",)
+
+    def described(self, name: str, **more: object) -> dict[str, object]:
+        """Return what a binding of this name runs, and how, as the API reads it."""
+        runs = {"queues": [*self.queues], "types": [*self.types]}
+        return {**runs, **more, **config_of(name, self)}
 
 
 def binding_function(
@@ -173,7 +194,7 @@ def check_reports(options: BindingOptions) -> None:
         )
 
 
-def check_targets(targets: Mapping[str, BoundTypes]) -> None:
+def check_targets(targets: Mapping[str, BoundTarget]) -> None:
     """Refuse targets whose jobs nobody could tell apart.
 
     :raises ValueError: naming which, and why.
@@ -196,22 +217,6 @@ def check_targets(targets: Mapping[str, BoundTypes]) -> None:
                         f"The targets {other!r} and {name!r} both serve {pattern!r} of the queue "
                         f"{queue!r}: name different types."
                     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetConfig:
-    """Say how the jobs of a binding run, where nobody has registered something else.
-
-    :ivar non_retryable_errors: of errors after which no retry helps, as a retry policy names them.
-    :ivar job_timeout_s: how long the target should take for a job, in seconds. It shortens no
-        reservation.
-    :ivar max_jobs: of a queue that are active at the target at a time. A job costs more with it, as
-        one with any limit. None: any number.
-    """
-
-    non_retryable_errors: Sequence[str] = ()
-    job_timeout_s: int | None = None
-    max_jobs: int | None = None
 
 
 def config_of(name: str, target: TargetConfig) -> dict[str, object]:

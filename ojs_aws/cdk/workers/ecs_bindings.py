@@ -19,7 +19,7 @@ from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
 from ojs_aws.cdk.storage import accept_each
 from ojs_aws.cdk.workers.binding_functions import (
     BindingOptions,
-    TargetConfig,
+    BoundTarget,
     binding_function,
     binding_trigger,
     check_reports,
@@ -51,7 +51,7 @@ _PATTERNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EcsTarget(TargetConfig):
+class EcsTarget(BoundTarget):
     """Say which task runs which jobs, beside the config of its binding.
 
     Errors have the names ``exit.3`` for an exit code, ``exit.*`` for all but 0, and ``task_failed``
@@ -76,8 +76,6 @@ class EcsTarget(TargetConfig):
 
     task_definition: ecs.FargateTaskDefinition
     cluster: ecs.ICluster
-    queues: Sequence[str]
-    types: Sequence[str] = ("*",)
     container: str = ""
     subnets: ec2.SubnetSelection | None = None
     security_groups: Sequence[ec2.ISecurityGroup] = ()
@@ -124,12 +122,7 @@ class EcsBindings(Construct):
         self.ends = ends_queue(self, "Ends", props, timeout_s=SWEEP_TIMEOUT_S, tries=EVENT_TRIES)
         props.backend.allow_targets(
             {
-                name: {
-                    "queues": [*each.queues],
-                    "types": [*each.types],
-                    "family": each.task_definition.family,
-                    **config_of(name, each),
-                }
+                name: each.described(name, family=each.task_definition.family)
                 for name, each in props.targets.items()
             }
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from ojs_aws.cdk.permissions import DISPATCHER, SETTLER
 from ojs_aws.cdk.workers.binding_functions import (
     TIMEOUT_S,
     BindingOptions,
-    TargetConfig,
+    BoundTarget,
     binding_function,
     binding_trigger,
     check_reports,
@@ -45,7 +45,7 @@ DEFAULT_TIMEOUT_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LambdaTarget(TargetConfig):
+class LambdaTarget(BoundTarget):
     """Say which function runs which jobs, beside the config of its binding.
 
     :ivar function: the function, in any runtime. It gets the event, and its return value is the
@@ -60,8 +60,6 @@ class LambdaTarget(TargetConfig):
     """
 
     function: lambda_.Function
-    queues: Sequence[str]
-    types: Sequence[str] = ("*",)
     max_event_age_s: int = SHORTEST_AGE_S
 
 
@@ -116,14 +114,7 @@ class LambdaBindings(Construct):
         props.backend.grant(self.settler, SETTLER)
         self.settler.add_event_source(binding_trigger(self.props, self.outcomes))
         props.backend.allow_targets(
-            {
-                name: {
-                    "queues": [*each.queues],
-                    "types": [*each.types],
-                    **config_of(name, each),
-                }
-                for name, each in props.targets.items()
-            }
+            {name: each.described(name) for name, each in props.targets.items()}
         )
 
     def _alias(self, name: str, target: LambdaTarget) -> lambda_.Alias:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from ojs_aws.cli.terminal.session import ExitCode, Session, command, listed, mis
 from ojs_aws.cli.terminal.tables import when_text
 
 if TYPE_CHECKING:
-    from ojs_aws.client.areas.dead_letters import BulkResult, DeadLetterFilter
+    from ojs_aws.client.areas.dead_letters import DeadLetterFilter
     from ojs_aws.domain.errors import JsonValue
 
 app = typer.Typer(
@@ -153,21 +153,6 @@ async def delete_dead_letters(
     await _many(session, "delete", wanted.chosen, consent, every=every)
 
 
-class Change(Protocol):
-    """Declares the methods of the client that change many dead letters."""
-
-    async def __call__(
-        self,
-        *,
-        limit: int = ...,
-        cursor: str = ...,
-        dry_run: bool = ...,
-        as_of: str = ...,
-        **chosen: Unpack[DeadLetterFilter],
-    ) -> BulkResult:
-        """Change them, or count them."""
-
-
 async def _many(
     session: Session,
     action: Literal["retry", "delete"],
@@ -184,7 +169,12 @@ async def _many(
         raise misuse(session.out, "Which dead letters?", "Name ids, a filter, or --all.")
     letters = session.client.dead_letter
     change = letters.retry_many if action == "retry" else letters.delete_many
-    total, as_of = await _counted(change, chosen)
+    total, part = 0, None
+    while part is None or part.cursor:
+        cursor, as_of = (part.cursor, part.as_of) if part else ("", "")
+        part = await change(dry_run=True, limit=MAX_DRY, cursor=cursor, as_of=as_of, **chosen)
+        total += part.matched
+    as_of = part.as_of
     if not consent.agrees(session, action, total, "dead letters"):
         return
     done, failed = 0, list[tuple[str, str]]()
@@ -201,13 +191,3 @@ async def _many(
     )
     if failed:
         raise typer.Exit(ExitCode.FAILED)
-
-
-async def _counted(change: Change, chosen: DeadLetterFilter) -> tuple[int, str]:
-    """Return how many match, by a dry run, and the instant that it counted at."""
-    total, part = 0, None
-    while part is None or part.cursor:
-        cursor, as_of = (part.cursor, part.as_of) if part else ("", "")
-        part = await change(dry_run=True, limit=MAX_DRY, cursor=cursor, as_of=as_of, **chosen)
-        total += part.matched
-    return total, part.as_of
