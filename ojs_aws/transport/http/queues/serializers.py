@@ -23,7 +23,7 @@ from ojs_aws.transport.http.calls import T, json_of
 from ojs_aws.transport.http.negotiation import Reader
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http import models as shared
+    from ojs_aws.transport.http import answers as shared
     from ojs_aws.transport.http.queues import models
 
 

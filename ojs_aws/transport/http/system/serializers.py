@@ -16,7 +16,7 @@ from ojs_aws.transport.http.negotiation import Reader
 from ojs_aws.transport.http.queues.serializers import times_members
 
 if TYPE_CHECKING:
-    from ojs_aws.transport.http import models as shared
+    from ojs_aws.transport.http import answers as shared
     from ojs_aws.transport.http.system import models
 
 
