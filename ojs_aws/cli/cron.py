@@ -69,7 +69,7 @@ async def register_cron(
     """Register a cron job, or change the one with this name."""
     from typing import cast
 
-    from ojs_aws.domain.cron.bodies import OverlapPolicy
+    from ojs_aws.domain.cron import OverlapPolicy
     from ojs_aws.domain.envelope import Job
 
     entry = await session.client.cron.register(

@@ -54,7 +54,7 @@ from ojs_aws.client.results import TransactItems
 from ojs_aws.client.transports.connection import Resends
 from ojs_aws.client.transports.credentials import Credentials
 from ojs_aws.config import Settings
-from ojs_aws.domain.cron.bodies import CronOptions
+from ojs_aws.domain.cron import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.attributes import Duration

@@ -77,9 +77,9 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.validation.middleware import (
         ValidationMiddleware as ValidationMiddleware,
     )
+    from ojs_aws.middleware.chain import Timings as Timings
     from ojs_aws.middleware.chain.enqueue import EnqueueChain as EnqueueChain
     from ojs_aws.middleware.chain.execution import ExecutionChain as ExecutionChain
-    from ojs_aws.middleware.chain.run import Timings as Timings
     from ojs_aws.middleware.context import JobContext as JobContext
     from ojs_aws.middleware.extensions import Extensions as Extensions
     from ojs_aws.middleware.hook_values import HookEvent as HookEvent

@@ -12,8 +12,8 @@ import inspect
 from collections.abc import Sequence
 
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain import Layers, Step
 from ojs_aws.middleware.chain.enqueue import EnqueueChain, InsertionRun, Store, StoreMany
-from ojs_aws.middleware.chain.run import Layers, Step
 from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.middleware.members import STARTED
 from ojs_aws.middleware.protocols import ENQUEUE_MANY

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, TypeVar, Unpack, cast, overload
 
-from ojs_aws.domain.cron.bodies import CronOptions
+from ojs_aws.domain.cron import CronOptions
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.protocols import HOOKS
@@ -87,7 +87,7 @@ class Periodic(Protocol):
         :param cron: such as ``0 9 * * MON-FRI``, ``@hourly`` or ``@every 30m``.
         :param job: what is enqueued: a job, whose id does not matter, or a type with ``args``.
         :param options: ``timezone``, ``overlap_policy``, ``enabled``, ``description``: see
-            :class:`~ojs_aws.domain.cron.bodies.CronOptions`.
+            :class:`~ojs_aws.domain.cron.CronOptions`.
         :raises InvalidRequestError: it names what is wrong, and the field of the expression.
         """
 

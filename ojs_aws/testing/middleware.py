@@ -23,9 +23,9 @@ from ojs_aws.client.insertion import AsJob
 from ojs_aws.client.timer import UuidV7
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
+from ojs_aws.middleware.chain import Chain
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
 from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.middleware.chain.run import Chain
 from ojs_aws.middleware.context import CURRENT_JOB, JobContext
 from ojs_aws.middleware.members import Member
 from ojs_aws.middleware.protocols import ENQUEUE, EXECUTE, Interface

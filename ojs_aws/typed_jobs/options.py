@@ -18,7 +18,7 @@ from ojs_aws.domain.jobs.attributes import INSTEAD_OF, PARAMETERS, JobAttributes
 from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS
+from ojs_aws.domain.unique import UNIQUE_MEMBERS
 from ojs_aws.middleware.results import RegistrationError
 from ojs_aws.typed_jobs.signature import JobSignature
 from ojs_aws.typed_jobs.values import UNIONS, written_out

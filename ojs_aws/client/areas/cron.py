@@ -9,7 +9,7 @@ from typing import Unpack
 from ojs_aws.client.areas.area import Area
 from ojs_aws.client.insertion import AsJob, whole_job
 from ojs_aws.client.transports.requests import Answer, Values, entry_of, text_in, unwrapped
-from ojs_aws.domain.cron.bodies import CronOptions, registration_body
+from ojs_aws.domain.cron import CronOptions, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 

@@ -15,7 +15,7 @@ from ojs_aws.client import Client
 from ojs_aws.client.transports.substitute import ReplaceableTransport
 from ojs_aws.contrib.outbox.relay import RelayOptions
 from ojs_aws.contrib.request_meta import AddRequestMeta
-from ojs_aws.domain.cron.bodies import OverlapPolicy
+from ojs_aws.domain.cron import OverlapPolicy
 from ojs_aws.typed_jobs.clients import Clients
 
 SETTING: Final = "OJS"

@@ -16,7 +16,7 @@ from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import format_instant, instant_of
-from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS
+from ojs_aws.domain.unique import UNIQUE_MEMBERS
 
 _OTHER_NAMES: Final[Mapping[str, str]] = {
     "at": "scheduled_at",

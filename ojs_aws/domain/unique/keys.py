@@ -19,8 +19,8 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import json_type
 from ojs_aws.domain.timestamps import Instant, parse_duration
+from ojs_aws.domain.unique import UNIQUE_MEMBERS, as_specified
 from ojs_aws.domain.unique.canonical import canonical_json
-from ojs_aws.domain.unique.forms import UNIQUE_MEMBERS, as_specified
 
 UNIQUE_KEY: Final = "unique_key"
 """The envelope's member for a key that the client made itself, because the backend cannot: it

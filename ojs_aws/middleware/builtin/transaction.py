@@ -71,7 +71,7 @@ class TransactionMiddleware:
         if isinstance(transaction, AbstractAsyncContextManager):
             return transaction
         if isinstance(transaction, AbstractContextManager):
-            return _InThread(transaction) if self.in_thread else _Blocking(transaction)
+            return _Synchronous(transaction, in_thread=self.in_thread)
         raise TypeError(
             f"The transaction must be a context manager, and is a {type(transaction).__name__}."
         )
@@ -85,31 +85,16 @@ async def _roll_back(around: AbstractAsyncContextManager[object], problem: BaseE
             problem.add_note(f"The rollback failed: {type(second).__name__}: {second}")
 
 
-class _Blocking(AbstractAsyncContextManager[object]):
-    """Enters and leaves a synchronous context manager in the event loop's thread."""
+class _Synchronous(AbstractAsyncContextManager[object]):
+    """Enters and leaves a synchronous context manager, in threads or in that of the event loop."""
 
-    def __init__(self, inner: AbstractContextManager[object]) -> None:
+    def __init__(self, inner: AbstractContextManager[object], *, in_thread: bool) -> None:
         self._inner = inner
+        self._in_thread = in_thread
 
     async def __aenter__(self) -> object:
-        return self._inner.__enter__()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return self._inner.__exit__(kind, problem, trace)
-
-
-class _InThread(AbstractAsyncContextManager[object]):
-    """Enters and leaves a synchronous context manager in threads."""
-
-    def __init__(self, inner: AbstractContextManager[object]) -> None:
-        self._inner = inner
-
-    async def __aenter__(self) -> object:
+        if not self._in_thread:
+            return self._inner.__enter__()
         value, cancelled = await _whole(self._inner.__enter__)
         if cancelled is not None:  # it was entered, so it has to be left
             await _whole(
@@ -124,6 +109,8 @@ class _InThread(AbstractAsyncContextManager[object]):
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
+        if not self._in_thread:
+            return self._inner.__exit__(kind, problem, trace)
         value, cancelled = await _whole(lambda: self._inner.__exit__(kind, problem, trace))
         if cancelled is not None:
             raise cancelled

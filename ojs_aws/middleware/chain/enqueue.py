@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.run import FRESH, Chain, Layers, Run, Step, run_coroutine
+from ojs_aws.middleware.chain import FRESH, Chain, Layers, Run, Step, run_coroutine
 from ojs_aws.middleware.members import Layer
 from ojs_aws.middleware.protocols import ENQUEUE, ENQUEUE_MANY
 from ojs_aws.middleware.results import (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.middleware.chain.run import Chain, Layers, Run, Step
+from ojs_aws.middleware.chain import Chain, Layers, Run, Step
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.members import Layer
 from ojs_aws.middleware.protocols import EXECUTE

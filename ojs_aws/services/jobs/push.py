@@ -17,8 +17,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import BatchFaults, check_count
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
+from ojs_aws.middleware.chain import run_coroutine
 from ojs_aws.middleware.chain.batch import Batch, StoreOne
-from ojs_aws.middleware.chain.run import run_coroutine
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.results import EnqueueResult, Stored, result_of
 from ojs_aws.services.jobs.build import CheckedJob, JobBuilder

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Unpack
 
-from ojs_aws.domain.cron.bodies import CronOptions, registration_body
+from ojs_aws.domain.cron import CronOptions, registration_body
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.jobs.deadlines import VISIBILITY_TIMEOUT, WORKER_DEATH
 from ojs_aws.domain.json_text import decode, encode, parse_object
 from ojs_aws.domain.timestamps import datetime_of
-from ojs_aws.middleware.chain.run import run_coroutine
+from ojs_aws.middleware.chain import run_coroutine
 from ojs_aws.middleware.hook_values import HookEvent
 from ojs_aws.middleware.hooks import Hooks
 

@@ -9,8 +9,8 @@ from ojs_aws.client import Client
 from ojs_aws.client.results import Stored
 from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
+from ojs_aws.middleware.chain import run_coroutine
 from ojs_aws.middleware.chain.enqueue import EnqueueChain
-from ojs_aws.middleware.chain.run import run_coroutine
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.middleware.hooks import Hooks

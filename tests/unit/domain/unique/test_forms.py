@@ -6,7 +6,7 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.unique.forms import as_specified
+from ojs_aws.domain.unique import as_specified
 from ojs_aws.domain.unique.keys import (
     DIMENSIONS,
     chosen_key,

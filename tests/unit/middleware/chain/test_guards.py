@@ -438,7 +438,7 @@ def test_the_default_chain_of_the_backend_does_not_import_asyncio() -> None:
     program = (
         "import sys; from ojs_aws.domain.envelope import Job; "
         "from ojs_aws.middleware import extensions; "
-        "from ojs_aws.middleware.chain.run import run_coroutine; "
+        "from ojs_aws.middleware.chain import run_coroutine; "
         "from ojs_aws.middleware.enqueuer import Enqueuer; "
         "e = Enqueuer(extensions.enqueue_chain('')); "
         "run_coroutine(e.single(Job('a.b', id='x'), lambda job: job), never_waits=e.never_waits); "
