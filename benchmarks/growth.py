@@ -25,7 +25,7 @@ from benchmarks.sweep_costs import SweepLaboratory
 from benchmarks.wide_table import WideTable
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.domain.envelope import Job
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 
 TIMERS: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUEUES: Final = (1, 10, 100, 1_000)

@@ -22,7 +22,7 @@ from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.table import Stream
 from ojs_aws.pricing import PRICES
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.workflows.write import JobEnd
 from ojs_aws.topology import TABLE, is_streamed
 from ojs_aws.transport.http.jobs.envelope import read_job

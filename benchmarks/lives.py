@@ -28,7 +28,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.pricing import ORDINARY_JSON, PRICED_ON, PRICES, RANDOM_TOKENS, Workload, estimate
 from ojs_aws.pricing.units import changes_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.stored_jobs.messages import message_of
 from ojs_aws.topology import LIMIT_PARTITION, TABLE
 from ojs_aws.transport.events.stream import build_stream

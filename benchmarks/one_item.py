@@ -15,7 +15,7 @@ from benchmarks.laboratory import Laboratory, SlowClock
 from benchmarks.units import Meter
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.domain.envelope import Job
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.topology import LIMIT_PARTITION
 
 KEY: Final = "customer-7"

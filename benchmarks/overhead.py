@@ -37,7 +37,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.aws import REGION, create_queues, create_table, embedded_aws
 from ojs_aws.local.lambdas import LambdaContext, http_event
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.http.resolver import build_resolver
 from ojs_aws.transport.http.routes import Group, group_of
 

@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 
 ERROR: Final = parse_object('{"type": "Soak", "message": "no"}')
 LIMITS: Final = {"one": 1, "two": 2}

@@ -7,7 +7,7 @@ from typing import Any
 
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 
 

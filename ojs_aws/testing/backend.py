@@ -18,8 +18,8 @@ from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workflows.graph import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import MARKS
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import Changes, FakeClock, deploy
 
 P = ParamSpec("P")

@@ -15,7 +15,7 @@ from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 from tests.clocks import advance

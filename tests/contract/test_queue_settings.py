@@ -17,7 +17,7 @@ from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws
 

@@ -20,7 +20,7 @@ from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.stored_jobs import ListStop
 from tests.faults.account import FILES
 from tests.faults.fault_injection import Kind, kinds_of
 from tests.faults.world import World

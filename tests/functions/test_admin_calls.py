@@ -17,7 +17,7 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues.tallies import Tally, TallyKind, minute_of
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk import BulkAction
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.system.queue_findings import FindingCode
 from ojs_aws.testing.deployment import FakeClock

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import JsonValue, OjsError, QueueFullError
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import EmbeddedAws

@@ -13,7 +13,7 @@ from ojs_aws.domain.events import REQUIRED_DATA, EventQuery
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.tick import build_tick

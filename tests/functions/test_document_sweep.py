@@ -15,7 +15,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

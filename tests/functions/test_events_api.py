@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.adapters.dynamodb.jobs.codec import to_item
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.runtime import IN_ORDER
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream
 from tests.api import Api, Reply

@@ -22,7 +22,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.local.aws import create_bucket
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.export import Export
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.export import build_export

@@ -20,9 +20,9 @@ from ojs_aws.domain.queues import Message
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import INDEX_LAG_MS, QueueSnapshot, named_by
 from ojs_aws.services.jobs.fetch.queue_line import FAIR_DUE
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws

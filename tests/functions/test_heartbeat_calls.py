@@ -10,7 +10,7 @@ from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.held_job import attempt_of
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.aws import EmbeddedAws
 from tests.clocks import advance
 from tests.functions.counting import job_item, warm_backend

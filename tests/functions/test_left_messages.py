@@ -18,7 +18,7 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.local.triggers import ReadStream
 from ojs_aws.memory_aws.queues import MemoryQueue
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.stored_jobs.messages import STILL_HELD_MS
 from ojs_aws.topology import sqs_queue_name
 from ojs_aws.transport.events.stream import build_stream

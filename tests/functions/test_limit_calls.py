@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.limits.check import LOOK_EACH_MS
 from tests.aws import EmbeddedAws
 from tests.functions.counting import warm_backend

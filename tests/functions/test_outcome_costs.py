@@ -15,7 +15,7 @@ from ojs_aws.domain.jobs.outcomes import read_report
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import build_stream

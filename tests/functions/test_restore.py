@@ -22,7 +22,7 @@ from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.local.aws import create_queues
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws, embedded

@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.adapters.dynamodb.table_restore import TableScan
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep import repair as repairs
 from ojs_aws.services.upkeep.repair import SETTLING_MS, ListRepairReport
 from tests.aws import embedded, machine_ms

@@ -8,7 +8,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.runtime import IN_ORDER
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.stream import build_stream
 from tests.aws import EmbeddedAws, embedded
 from tests.contract.test_job_store import big_document

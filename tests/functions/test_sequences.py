@@ -15,7 +15,7 @@ from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk import BulkAction, BulkStatus
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.sequences import service
 from ojs_aws.services.system import findings
 from ojs_aws.testing.deployment import FakeClock

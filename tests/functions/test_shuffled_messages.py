@@ -13,8 +13,8 @@ from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import Head
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import INDEX_LAG_MS
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
 JOBS: Final = 200

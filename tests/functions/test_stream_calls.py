@@ -21,7 +21,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.topology import STREAM_BATCH
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.api import Api

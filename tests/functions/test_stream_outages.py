@@ -17,7 +17,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.events import Event
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream_reader import LONGEST_OUTAGE_MS, MAX_ENDED, SUSPICIOUS_MS
 from tests.aws import EmbeddedAws, changes_of, embedded, machine_ms

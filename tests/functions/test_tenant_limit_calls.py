@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.domain.tenants import TenantSettings
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.aws import EmbeddedAws
 from tests.functions.counting import warm_backend
 from tests.job_steps import pushed

@@ -18,7 +18,7 @@ from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.errors import DuplicateError, InvalidRequestError, PayloadTooLargeError
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from ojs_aws.transport.events.stream import Handler, build_stream
 from tests.aws import EmbeddedAws, embedded

@@ -12,8 +12,8 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues import Message
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.claim_round import AGAIN_S
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.wide_queue import LineLook
 from tests.functions.test_wide_queues import LINES, Office
 from tests.job_steps import pushed

@@ -20,7 +20,7 @@ from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.purge import Purge
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.aws import in_memory
 from tests.job_steps import pushed

@@ -12,7 +12,7 @@ from ojs_aws.adapters.dynamodb.columns import item_bytes, write_units
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.testing.deployment import FakeClock
 from tests.api import Api
 from tests.aws import EmbeddedAws

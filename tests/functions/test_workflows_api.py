@@ -11,7 +11,7 @@ from ojs_aws.domain.job import Reservation
 from ojs_aws.domain.jobs.held_job import Holder
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.api import Api
 from tests.aws import EmbeddedAws
 from tests.functions.test_cron_stream import Stream

@@ -11,8 +11,8 @@ from ojs_aws.domain.job import JobState, is_blocked
 from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, names_of
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.services.jobs.fetch import FetchRequest
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.stored_jobs import ListStop
 from tests.simulation.asking import MAX_JOBS, SEQUENCES, SLOW, Worker
 from tests.simulation.lateness import HIDDEN, TICK_MS, Lateness
 from tests.simulation.processes import Process

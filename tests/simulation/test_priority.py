@@ -14,8 +14,8 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.memory_aws.queues import oldest
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import PAGE
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World, newest
 
 pytestmark = pytest.mark.thorough

@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
 pytestmark = pytest.mark.thorough

@@ -22,7 +22,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import Claimed
 from tests.simulation.processes import Gated
 from tests.simulation.strands import Strand, Strands

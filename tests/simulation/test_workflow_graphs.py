@@ -15,7 +15,7 @@ from ojs_aws.domain.errors import ConflictError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.workflows.graph import ROOT, Kind
 from ojs_aws.domain.workflows.workflow import WorkflowState
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.workflows.test_advance import ERROR, Record, Stream, create, job

@@ -9,7 +9,7 @@ from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.jobs.outcomes import ProgressReport
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workers import WorkerReport
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.asking import ERRORS, MAX_JOBS, MAX_WORKERS, Asking, Held, Worker
 from tests.simulation.processes import Process
 from tests.simulation.promises import Cause

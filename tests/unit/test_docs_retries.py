@@ -19,7 +19,7 @@ from ojs_aws.domain.jobs.failures import HISTORY_LIMIT
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import parse_duration
 from ojs_aws.middleware.builtin.timeout import DEFAULT_TIMEOUT_S
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.directly import DirectReservations

@@ -11,7 +11,7 @@ from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workflows import definition as definitions
 from ojs_aws.domain.workflows.workflow import MAX_BYTES
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.workflows.write import MAX_RESULT_BYTES, MAX_STARTS
 from tests.simulation.world import World
 

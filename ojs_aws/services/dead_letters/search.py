@@ -25,7 +25,7 @@ from ojs_aws.services.bulk import (
 )
 from ojs_aws.services.jobs.job_lists import END, ListCounts, Part, check_range
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
-from ojs_aws.services.stored_jobs.change import PAGE, ListStop
+from ojs_aws.services.stored_jobs import PAGE, ListStop
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

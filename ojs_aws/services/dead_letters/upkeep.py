@@ -22,7 +22,8 @@ from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, Page
 from ojs_aws.domain.json_text import decode
 from ojs_aws.domain.timestamps import Instant, parse_duration
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors, ListStop
+from ojs_aws.services.stored_jobs import ListStop
+from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
 from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 

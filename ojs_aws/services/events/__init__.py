@@ -31,6 +31,7 @@ from ojs_aws.domain.tenants import TenantRefusals
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow
 from ojs_aws.services.events.commit import Commit, MadeEvent
+from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events, workflow_events
 from ojs_aws.services.events.operations import (
     bulk_events,
@@ -38,11 +39,11 @@ from ojs_aws.services.events.operations import (
     operation_events,
     pressure_events,
     queue_events,
-    refusal_events,
     schema_events,
     settings_events,
+    worker_events,
 )
-from ojs_aws.services.events.workers import cron_events, worker_events
+from ojs_aws.services.events.tenants import refusal_events
 
 __all__ = ["Commit", "Made", "events_of"]
 

@@ -1,8 +1,6 @@
-"""Makes the events of what operators change: queues, limits, tenants, schemas, many jobs.
+"""Makes the events of workers, and of what operators change: queues, limits, schemas, many jobs.
 
-ojs-events, section 4.2; ojs-queue-config; ojs-backpressure, section 10.1; ojs-multi-tenancy,
-section 11.1. Events of refused jobs come once a minute and tenant at most, and so do those of jobs
-that have to wait.
+ojs-events, section 4.2; ojs-queue-config; ojs-backpressure, section 10.1.
 """
 
 from __future__ import annotations
@@ -10,23 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 from ojs_aws.domain.credentials import by_whom
-from ojs_aws.domain.errors import JsonValue
+from ojs_aws.domain.errors import JsonValue, OjsError
 from ojs_aws.domain.jobs.batches import BulkDone, OperationDone
-from ojs_aws.domain.json_text import RawJson, assemble, decode, encode
-from ojs_aws.domain.limits import Bucket, scope_of
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode
+from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.queues import Pressure, QueueInfo, QueueSettings, QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.domain.schemas import SchemaName
-from ojs_aws.domain.tenants import (
-    CHANGES,
-    CONCURRENCY,
-    CREATED,
-    RESUMED,
-    SUSPENDED,
-    TenantRefusals,
-    settings_in,
-)
 from ojs_aws.domain.timestamps import Instant, format_instant
+from ojs_aws.domain.workers import WorkerInfo
+from ojs_aws.services.events import tenants
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
 KIND: Final = "operation.completed"
@@ -37,12 +28,6 @@ _WORDS: Final = {
     "delete": ("deleted", "skipped"),
     "reprioritise": ("reprioritised", "skipped"),
 }
-
-EXCEEDED: Final = "tenant.limit_exceeded"
-
-_TENANT_KINDS: Final = {CREATED, SUSPENDED, RESUMED}
-
-_MINUTE_MS: Final = 60_000
 
 
 def operation_events(
@@ -64,7 +49,7 @@ def operation_events(
         MadeEvent(
             kind=KIND, time=after.at, subject=after.id, queue=after.queue, data=assemble(data)
         ),
-        *change_events(after),
+        *tenants.change_events(after),
     ]
 
 
@@ -82,7 +67,7 @@ def bulk_events(before: BulkDone | None, after: BulkDone | None, commit: Commit)
     }
     data |= by_whom(after.by)
     kind = f"bulk.{after.operation}.completed"
-    return [_event(kind, after.at, after.id, data)]
+    return [MadeEvent(kind=kind, time=after.at, subject=after.id, queue="", data=encode(data))]
 
 
 def queue_events(
@@ -97,10 +82,10 @@ def queue_events(
     data: dict[str, JsonValue] = {"queue": queue.name}
     if paused_after is not None:
         data |= by_whom(queue.paused_by, paused_after)
-        return [_event("queue.paused", paused_after, queue.name, data, queue.name)]
+        return [_queue_event("queue.paused", queue.name, paused_after, data)]
     data |= by_whom(queue.resumed_by)
     resumed = Instant(max(commit.at, paused_before or 0))
-    return [_event("queue.resumed", resumed, queue.name, data, queue.name)]
+    return [_queue_event("queue.resumed", queue.name, resumed, data)]
 
 
 def settings_events(
@@ -114,10 +99,10 @@ def settings_events(
     data: dict[str, JsonValue] = {"queue": after.queue, "revision": after.revision}
     data |= by_whom(after.by, after.revision)
     if after.state is QueueState.DELETED:
-        return [_event("queue.deleted", time, after.queue, data, after.queue)] if was_there else []
+        return [_queue_event("queue.deleted", after.queue, time, data)] if was_there else []
     if not was_there and after.created_at is not None and after.queue != DEFAULT_POLICY:
-        return [_event("queue.created", time, after.queue, data, after.queue)]
-    return [_event("queue.config_updated", time, after.queue, data, after.queue)]
+        return [_queue_event("queue.created", after.queue, time, data)]
+    return [_queue_event("queue.config_updated", after.queue, time, data)]
 
 
 def pressure_events(
@@ -139,19 +124,23 @@ def pressure_events(
     was_warned = before is not None and before.is_warned
     if after.is_warned != was_warned:
         kind = "backpressure.warning" if after.is_warned else "backpressure.cleared"
-        made.append(_event(kind, after.at, after.queue, where, after.queue))
+        made.append(_queue_event(kind, after.queue, after.at, where))
     if _is_full(after) and not _is_full(before):
-        made.append(_event("queue.full", after.at, after.queue, where, after.queue))
+        made.append(_queue_event("queue.full", after.queue, after.at, where))
     rejected = after.rejected - (before.rejected if before else 0)
     if rejected > 0:
         data = {**where, "job_type": after.job_type, "count": rejected}
-        made.append(_event("backpressure.rejected", after.at, after.queue, data, after.queue))
+        made.append(_queue_event("backpressure.rejected", after.queue, after.at, data))
     return made
 
 
 def _is_full(pressure: Pressure | None) -> bool:
     """Return whether the last place was taken at this write; a rejection says so, too."""
     return pressure is not None and 0 < pressure.bound <= pressure.depth
+
+
+def _queue_event(kind: str, queue: str, time: Instant, data: dict[str, JsonValue]) -> MadeEvent:
+    return MadeEvent(kind=kind, time=time, subject=queue, queue=queue, data=encode(data))
 
 
 def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) -> list[MadeEvent]:
@@ -172,7 +161,7 @@ def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) ->
             "until": format_instant(after.blocked_until),
             "reason": said.get("reason", ""),
         }
-        made.append(_event("rate_limit.dynamic_adjusted", _at(said, commit), after.key, data))
+        made.append(_limit_event("rate_limit.dynamic_adjusted", after.key, data, _at(said, commit)))
     elif after.exhausted and not was:
         said = _said(after.exhausted)
         data = {
@@ -181,7 +170,7 @@ def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) ->
             "limit": said.get("limit", 0),
             "current": said.get("current", 0),
         }
-        made.append(_event("rate_limit.exceeded", _at(said, commit), after.key, data))
+        made.append(_limit_event("rate_limit.exceeded", after.key, data, _at(said, commit)))
     if was and not after.exhausted:
         said = _said(was)
         data = {
@@ -190,8 +179,8 @@ def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) ->
             "job_id": after.released,
         }
         time = Instant(max(commit.at, _at(said, commit)))
-        made.append(_event("rate_limit.released", time, after.key, data))
-    return [*made, *waiting_events(before, after)]
+        made.append(_limit_event("rate_limit.released", after.key, data, time))
+    return [*made, *tenants.waiting_events(before, after)]
 
 
 def _said(text: str) -> dict[str, JsonValue]:
@@ -203,6 +192,10 @@ def _at(said: dict[str, JsonValue], commit: Commit) -> Instant:
     """Return when it happened; the stream record knows only the second."""
     at = said.get("at")
     return Instant(at) if isinstance(at, int) else commit.at
+
+
+def _limit_event(kind: str, key: str, data: dict[str, JsonValue], time: Instant) -> MadeEvent:
+    return MadeEvent(kind=kind, time=time, subject=key, data=encode(data))
 
 
 def schema_events(
@@ -224,61 +217,74 @@ def _schema_event(kind: str, name: SchemaName, at: Instant, by: dict[str, JsonVa
         "uri": name.uri,
         **by,
     }
-    return _event(kind, at, name.uri, data)
+    return MadeEvent(kind=kind, time=at, subject=name.uri, data=encode(data))
 
 
-def change_events(done: OperationDone) -> list[MadeEvent]:
-    """Return the events of an operation that changed what is set for a tenant."""
-    target = decode(done.target)
-    changes = target.get(CHANGES) if isinstance(target, dict) else None
-    if not isinstance(target, dict) or not isinstance(changes, list):
-        return []
-    tenant, by = str(target.get("tenant", "")), by_whom(done.by)
-    return [
-        _tenant_event(str(kind), tenant, done.at, by) for kind in changes if kind in _TENANT_KINDS
-    ]
-
-
-def refusal_events(
-    before: TenantRefusals | None, after: TenantRefusals | None, commit: Commit
+def worker_events(
+    before: WorkerInfo | None, after: WorkerInfo | None, commit: Commit
 ) -> list[MadeEvent]:
-    """Return ``tenant.limit_exceeded`` for jobs that a tenant might not enqueue, with a count."""
-    del commit
+    """Return the events in a worker's life, from its first heartbeat to its last.
+
+    One that ended well said so: it stopped by ``shutdown``. One that is removed without that was
+    not heard of any more: it stopped by ``error``.
+    """
     if after is None:
+        if before is None or _has_ended(before):
+            return []
+        at = Instant(max(commit.at, before.last_seen))
+        return [_made("worker.stopped", before, at, reason="error")]
+    at = after.last_seen
+    if before is None or (_has_ended(before) and not _has_ended(after)):
+        about = _about(after)
+        queues, concurrency = _queues(about), about.get("concurrency")
+        is_count = isinstance(concurrency, int)
+        concurrency = concurrency if is_count else 0
+        return [_made("worker.started", after, at, queues=queues, concurrency=concurrency)]
+    if after.last_seen == before.last_seen:
+        return _directed(before, after, commit)
+    if _has_ended(after):
+        return [] if _has_ended(before) else [_made("worker.stopped", after, at, reason="shutdown")]
+    made: list[MadeEvent] = []
+    if after.state == "quiet" and before.state != "quiet":
+        made.append(_made("worker.quiet", after, at, active_jobs=after.active_jobs))
+    about = _about(after)
+    usage = {name: about[name] for name in ("memory_mb", "cpu_percent") if name in about}
+    data: dict[str, JsonValue] = {"active_jobs": after.active_jobs, "queues": _queues(about)}
+    made.append(_made("worker.heartbeat", after, at, **data, **usage))
+    return made
+
+
+def _directed(before: WorkerInfo, after: WorkerInfo, commit: Commit) -> list[MadeEvent]:
+    """Return that somebody directed a worker; the worker reports when it follows."""
+    if before.directive == after.directive:
         return []
-    data: dict[str, JsonValue] = {
-        "limit": after.limit,
-        "current": after.current,
-        "maximum": after.maximum,
-        "count": after.count - (before.count if before is not None else 0),
-    }
-    return [_tenant_event(EXCEEDED, after.tenant, after.at, data)]
+    at = Instant(max(commit.at, after.last_seen))
+    by = by_whom(after.directed_by)
+    return [_made("worker.directed", after, at, directive=after.directive, **by)]
 
 
-def waiting_events(before: Bucket | None, after: Bucket) -> list[MadeEvent]:
-    """Return ``tenant.limit_exceeded`` if a tenant's jobs have to wait; the first of a minute."""
-    scope, at = scope_of(after.key), after.exhausted_at
-    if scope is None or not scope.tenant or at is None or settings_in(after).is_suspended:
-        return []
-    last = before.exhausted_at if before is not None else None
-    if last is not None and at // _MINUTE_MS <= last // _MINUTE_MS:
-        return []
-    said = decode(after.exhausted) if after.exhausted else None
-    if not isinstance(said, dict):
-        return []
-    data: dict[str, JsonValue] = {
-        "limit": CONCURRENCY,
-        "current": said.get("current", 0),
-        "maximum": said.get("limit", 0),
-    }
-    return [_tenant_event(EXCEEDED, scope.tenant, at, data)]
+def _has_ended(worker: WorkerInfo) -> bool:
+    return worker.state == "terminate" and not worker.active_jobs
 
 
-def _tenant_event(kind: str, tenant: str, at: Instant, data: dict[str, JsonValue]) -> MadeEvent:
-    return _event(kind, at, tenant, {"tenant_id": tenant, **data})
+def _about(worker: WorkerInfo) -> dict[str, JsonValue]:
+    try:
+        about = decode(worker.about, max_depth=ANY_DEPTH) if worker.about else {}
+    except OjsError:
+        return {}
+    return about if isinstance(about, dict) else {}
 
 
-def _event(
-    kind: str, time: Instant, subject: str, data: dict[str, JsonValue], queue: str = ""
-) -> MadeEvent:
-    return MadeEvent(kind=kind, time=time, subject=subject, queue=queue, data=encode(data))
+def _queues(about: dict[str, JsonValue]) -> JsonValue:
+    queues = about.get("queues")
+    return queues if isinstance(queues, list) else []
+
+
+def _made(kind: str, worker: WorkerInfo, at: Instant, **more: JsonValue) -> MadeEvent:
+    data: dict[str, JsonValue] = {"worker_id": worker.id, **more, "state": worker.state}
+    return MadeEvent(
+        kind=kind,
+        time=at,
+        subject=worker.id,
+        data=assemble({name: encode(value) for name, value in data.items()}),
+    )

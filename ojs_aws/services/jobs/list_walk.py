@@ -16,7 +16,7 @@ from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import ListedJob, Page
-from ojs_aws.services.stored_jobs.change import PAGE, ListStop
+from ojs_aws.services.stored_jobs import PAGE, ListStop
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

@@ -18,7 +18,7 @@ from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.job_lists import NOBODY_COUNTED, JobFilter, ListCounts
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.stored_jobs import ListStop
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

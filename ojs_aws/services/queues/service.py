@@ -21,7 +21,7 @@ from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.domain.queues import QueueInfo, Triggers
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.stored_jobs import ListStop
 from ojs_aws.services.stored_jobs.messages import (
     MAX_HIDE_S,
     JobMessages,

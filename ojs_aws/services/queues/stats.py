@@ -18,7 +18,7 @@ from ojs_aws.domain.jobs.lists import Count, JobList
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, Tally, minute_of, total
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.stored_jobs import ListStop
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore

@@ -1,8 +1,8 @@
-"""Reads lists of jobs and a job as of now, changes jobs one by one, and collects errors of many.
+"""Reads a job as of now, changes it by one conditional write, and collects errors of many.
 
-Every operation but PUSH, the claim of FETCH and ACK changes jobs here, each by one conditional
-write. If the job has changed since it was read, the write is refused, and the operation decides
-again on the new version. So nothing is ever decided on a stale read.
+Every operation but PUSH, the claim of FETCH and ACK goes through here. If the job has changed since
+it was read, the write is refused, and the operation decides again on the new version. So nothing is
+ever decided on a stale read.
 
 A pass over many jobs skips a job that cannot be read or written, so that the others of its queue
 are not kept waiting. If too many jobs fail, the table itself is the problem, and the pass ends.
@@ -10,7 +10,6 @@ are not kept waiting. If too many jobs fail, the table itself is the problem, an
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from ojs_aws.domain.conflicts import StaleJobError
 from ojs_aws.domain.errors import BackendUnavailableError, NotFoundError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs import deadlines, held_job
-from ojs_aws.domain.jobs.lists import Between, JobList, Page
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 
@@ -34,9 +32,6 @@ MAX_CONFLICTS = 16
 _logger = logging.getLogger(__name__)
 MOST: Final = 25
 """How many jobs one pass skips; if one more fails, the fault is not in the jobs."""
-
-PAGE: Final = 100
-"""Rows of a page, and jobs that one call reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,48 +239,3 @@ class JobErrors:
         self.first = self.first or problem
         if len(self.ids) > self.most or self.is_late():
             raise problem
-
-
-@dataclass(frozen=True, slots=True)
-class ListStop:
-    """Names a list of one queue, or a range of it.
-
-    :ivar label: names the list in cursors; empty where every queue has one list only.
-    """
-
-    queue: str
-    name: JobList
-    between: Between | None = None
-    label: str = ""
-
-    def pages(
-        self,
-        store: JobStore,
-        *,
-        cursor: str = "",
-        size: Callable[[int], int] = lambda _: PAGE,
-        most: int | None = None,
-        newest_first: bool = True,
-    ) -> Iterator[Page]:
-        """Yield the pages of the list from a cursor on.
-
-        :param size: says how many rows to ask for, by the number of the page, from 0 on.
-        :param most: rows in all; None for all that there are.
-        """
-        for number in itertools.count():
-            if most is not None and most <= 0:
-                return
-            rows = size(number)
-            page = store.listed(
-                self.queue,
-                self.name,
-                rows if most is None else min(rows, most),
-                cursor=cursor,
-                newest_first=newest_first,
-                between=self.between,
-            )
-            yield page
-            if not page.cursor:
-                return
-            cursor = page.cursor
-            most = None if most is None else most - len(page.jobs)

@@ -23,7 +23,7 @@ from ojs_aws.domain.queues import Message, QueueInfo
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.stored_jobs import ListStop
 from ojs_aws.services.stored_jobs.messages import JobMessages, message_of_row
 from ojs_aws.services.upkeep.sweep_queue import delayed_messages
 from ojs_aws.topology import MAX_DELAY_S

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 

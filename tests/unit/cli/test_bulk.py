@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.cli.jobs.changes import Consent
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.made_jobs import enqueue

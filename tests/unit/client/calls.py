@@ -16,7 +16,7 @@ from ojs_aws.domain.jobs.outcomes import read_report
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.access.api_keys import KeyIssuer
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 from tests.unit.client.doubles import UNKNOWN

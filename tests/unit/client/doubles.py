@@ -11,7 +11,7 @@ import httpx
 from ojs_aws.client import Client, HttpConnection, Resends
 from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.domain.json_text import encode, parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.api import Api
 from tests.jobs import any_job
 from tests.simulation.world import World

@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobState, Reservation
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk import BulkAction, BulkStatus
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 

@@ -17,7 +17,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 

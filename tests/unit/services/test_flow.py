@@ -13,7 +13,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import Member, RawJson, parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 

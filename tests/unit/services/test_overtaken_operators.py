@@ -18,7 +18,7 @@ from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.bulk.purge import Purge
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.limits import admin as limits
 from tests.job_steps import pushed

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import BackendError, ConflictError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.services.cron.scheduler import GRACE_MS
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import pushed
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import NAME, at, fetch, jobs, pass_minutes, register

@@ -17,7 +17,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.schemas.registry import SchemaRegistration
 from ojs_aws.services.workflows.write import job_end_of
 from tests.job_steps import active

@@ -11,7 +11,7 @@ from ojs_aws import Client
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import BaseWorker

@@ -13,7 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, ConflictError, InvalidPayloadError, JsonValue
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.worker.base import BaseWorker
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import ActiveJob

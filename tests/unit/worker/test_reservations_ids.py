@@ -8,7 +8,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.reservations import HeartbeatReply
 from tests.simulation.world import World

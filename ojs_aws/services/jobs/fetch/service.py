@@ -16,7 +16,6 @@ from ojs_aws.domain.jobs.lists import Head
 from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import HEAD_SPARE, MARKS, PAGE, QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
 from ojs_aws.services.jobs.fetch.job_claims import (
@@ -25,6 +24,7 @@ from ojs_aws.services.jobs.fetch.job_claims import (
     ClaimOptions,
     JobClaims,
 )
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.limits.check import LimitedTypes
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages

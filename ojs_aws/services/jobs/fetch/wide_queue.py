@@ -1,24 +1,18 @@
 """Looks at some lines of a wide queue for a FETCH: those of its messages, and one in rotation.
 
 A message is a permission to run one job of its line. So what holds for the messages and the list of
-a queue with one line holds for each line of a wide one. The line in rotation is there for jobs that
-are more urgent, and for those whose message was lost: they are claimed without a message.
-
-Who ends a limited job sends a message that names it. If nothing in that job's line waits for one of
-its slots, all other lines are looked at, once, and the message is the permission of the first that
-does.
+a queue with one line holds for each line of a wide one; those of ended jobs may wake jobs of other
+lines (``wakes``). The line in rotation is there for jobs that are more urgent, and for those whose
+message was lost: they are claimed without a message.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ojs_aws.domain.errors import OjsError
-from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Head, ListedJob, Page
 from ojs_aws.domain.jobs.ready_keys import begins_share, is_fair, rank_of, virtual_start
 from ojs_aws.domain.queues import ReceivedMessage
@@ -34,6 +28,7 @@ from ojs_aws.services.jobs.fetch.candidates import (
 )
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
 from ojs_aws.services.jobs.fetch.queue_line import QueueLine
+from ojs_aws.services.jobs.fetch.wakes import woken
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
@@ -50,10 +45,6 @@ FIRST_EVERY: Final = 32
 It must not matter whose job that is: when it became available says nothing there of its turn."""
 
 ReadT = TypeVar("ReadT")
-
-_NO_SLOTS: Final[frozenset[str]] = frozenset()
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -238,59 +229,3 @@ def later(sort_key: str) -> str:
     """Return a sort key as of a job that became available later, of the same priority."""
     rank, _, behind = sort_key.partition("#")
     return f"{rank}#{int(behind[:16]) + BEHIND_US:016d}{behind[16:]}"
-
-
-def woken(
-    claims: JobClaims, line: Sequence[Candidate], elsewhere: Callable[[], Sequence[Candidate]]
-) -> list[Candidate]:
-    """Return the jobs of other lines that held messages wake; note which message wakes which.
-
-    :param line: the jobs of the lines that were looked at.
-    :param elsewhere: looks at the others.
-    """
-    freed = {each.handle: slots for each in claims.held if (slots := _freed(claims, each))}
-    if not freed:
-        return []
-    own = {each.message.job_id for each in claims.held}
-    served = _matched(claims, freed, (each for each in line if each.id not in own))
-    left = {handle: slots for handle, slots in freed.items() if handle not in served.values()}
-    if not left:
-        return []
-    try:
-        found = elsewhere()
-    except OjsError:
-        claims.is_overtaken = True  # so that the message comes back
-        _logger.warning(
-            "Could not look at all lines of queue %s", claims.options.queue, exc_info=True
-        )
-        return []
-    claims.woken = _matched(claims, left, found)
-    return [each for each in found if each.id in claims.woken]
-
-
-def _freed(claims: JobClaims, received: ReceivedMessage) -> frozenset[str]:
-    """Return the limits whose slots the job of a message has given back; empty for any other."""
-    job = None if received.message.sort_key else claims.seen.get(received.message.job_id)
-    if job is None or not _has_ended(job):
-        return _NO_SLOTS
-    own = job.limit.key if job.limit is not None else ""
-    return frozenset(claims.limiting.keys_of(own, job.type, job.tenant))
-
-
-def _has_ended(job: JobRecord) -> bool:
-    """Return whether an attempt of a job is over, and it is not available itself."""
-    return bool(job.attempt) and (job.state.is_terminal or job.state is JobState.RETRYABLE)
-
-
-def _matched(
-    claims: JobClaims, freed: Mapping[str, frozenset[str]], candidates: Iterable[Candidate]
-) -> dict[str, str]:
-    """Return the message of each job that waits for a slot; a message is for one job."""
-    left, found = dict(freed), {}
-    for each in candidates:
-        wanted = claims.limiting.keys_of(each.limit_key, each.type, each.tenant)
-        handle = next((it for it, slots in left.items() if not slots.isdisjoint(wanted)), None)
-        if handle is not None:
-            found[each.id] = handle
-            del left[handle]
-    return found

@@ -43,7 +43,7 @@ _ORDERED: Final = ("pool", "strategy", "weights")
 
 def fetch(call: Call) -> Answer[models.FetchAnswer]:
     """Claim jobs (FETCH); without jobs, return an empty list."""
-    from ojs_aws.services.jobs.fetch import FetchRequest
+    from ojs_aws.services.jobs.fetch.request import FetchRequest
     from ojs_aws.transport.http.workers.models import FetchBody
 
     values, pool = reports.fetch_values(call.members()), None

@@ -12,7 +12,7 @@ from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import format_instant
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.made_jobs import die, enqueue

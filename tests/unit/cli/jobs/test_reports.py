@@ -17,7 +17,7 @@ from ojs_aws.cli.jobs.reports import failure_lines, more_text, total_members
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.middleware.builtin.error_reports import backtrace_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.cli.conftest import Cli
 from tests.unit.cli.made_jobs import enqueue

@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.client import Client
 from ojs_aws.domain.errors import ConflictError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 from tests.unit.client.doubles import UNKNOWN
 

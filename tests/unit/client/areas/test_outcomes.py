@@ -9,7 +9,7 @@ from ojs_aws.client import Client, JobCancelledError, JobFailedError, SyncClient
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
 from ojs_aws.domain.json_text import RawJson, parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import active
 from tests.simulation.world import World
 from tests.unit.client.doubles import JOB_ID, UNKNOWN, FakeServer, FakeTimer, answer, error

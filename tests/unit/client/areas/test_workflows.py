@@ -24,7 +24,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ConflictError, InvalidWorkflowError, NotFoundError
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
 

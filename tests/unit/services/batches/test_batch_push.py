@@ -23,7 +23,7 @@ from ojs_aws.domain.queues import Backlog
 from ojs_aws.services.batches import BatchPush
 from ojs_aws.services.batches.roll_forward import GIVE_UP_MS, QUIET_MS
 from ojs_aws.services.bulk import BulkAction
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.new_jobs import MAX_TRANSACTION
 from ojs_aws.services.unique import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError

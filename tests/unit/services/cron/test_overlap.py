@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import (
 )
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.cron import job_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 from tests.unit.services.cron.test_scheduler import (

@@ -23,7 +23,7 @@ from ojs_aws.domain.timestamps import Instant, format_instant, parse_timestamp
 from ojs_aws.middleware import EnqueueChain
 from ojs_aws.middleware.enqueuer import Enqueuer
 from ojs_aws.services.cron.service import MAX_TEMPLATE_BYTES, Registration
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from tests.simulation.world import World
 

@@ -26,7 +26,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
 from ojs_aws.services.dead_letters.upkeep import read_replay_rules
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import END
 from ojs_aws.services.jobs.render import render_job
 from tests.simulation.faults import Fault

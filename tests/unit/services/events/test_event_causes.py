@@ -24,6 +24,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowEvent, WorkflowState
 from ojs_aws.services.events.commit import Commit, MadeEvent
+from ojs_aws.services.events.cron import cron_events
 from ojs_aws.services.events.jobs import job_events, workflow_events
 from ojs_aws.services.events.operations import (
     bulk_events,
@@ -32,8 +33,8 @@ from ojs_aws.services.events.operations import (
     queue_events,
     schema_events,
     settings_events,
+    worker_events,
 )
-from ojs_aws.services.events.workers import cron_events, worker_events
 from tests.contract.test_job_store import NOW, a_job, a_reservation
 
 EARLIER = Instant(NOW - 500)

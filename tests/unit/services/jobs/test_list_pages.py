@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import JobList, ListedJob, Page
 from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.list_walk import LOOK_AHEAD, FoundJobs, ListWalk
-from ojs_aws.services.stored_jobs.change import PAGE, ListStop
+from ojs_aws.services.stored_jobs import PAGE, ListStop
 from tests.contract.test_job_store import a_job
 from tests.unit.services.jobs.fetch.scripted import row_of, some_jobs
 

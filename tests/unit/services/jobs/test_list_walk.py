@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.lists import JobList, ListedJob
 from ojs_aws.services.jobs import list_walk
 from ojs_aws.services.jobs.list_walk import ListWalk, Matcher
-from ojs_aws.services.stored_jobs.change import ListStop
+from ojs_aws.services.stored_jobs import ListStop
 from tests.simulation.world import World
 
 QUEUES = ("first", "second", "third")

@@ -15,7 +15,7 @@ from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.jobs import list_walk
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.jobs.one_job import history_of
 from tests.simulation.faults import Fault

@@ -22,7 +22,7 @@ from ojs_aws.domain.jobs.lists import JobList
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.services.bulk import BulkAction
 from ojs_aws.services.jobs import list_walk, search
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import JobFilter
 from tests.simulation.world import World
 

@@ -21,7 +21,7 @@ from ojs_aws.domain.queues.tallies import Tally, TallyKind
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
 from ojs_aws.services.jobs import why
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.next_in_line import lately_limited, next_in_line
 from ojs_aws.services.jobs.why import Diagnosis, Why
 from tests.job_steps import pushed

@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import decode, parse_object
 from ojs_aws.domain.timestamps import Instant, format_instant
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from tests.job_steps import fetched_ids
 from tests.simulation.faults import Fault, ProcessDiedError

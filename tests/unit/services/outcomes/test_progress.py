@@ -18,7 +18,7 @@ from ojs_aws.domain.jobs.outcomes import MAX_DATA_BYTES, Progress, read_report
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.events import events_of
 from ojs_aws.services.events.commit import Commit
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import render_job
 from tests.simulation.world import World
 

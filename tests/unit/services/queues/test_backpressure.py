@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import BackendError, BackendUnavailableError, QueueFu
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues import Depth
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import PushResult
 from tests.simulation.world import World
 

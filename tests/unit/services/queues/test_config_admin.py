@@ -21,7 +21,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues import QueueState
 from ojs_aws.domain.queues.config import DEFAULT_POLICY
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 

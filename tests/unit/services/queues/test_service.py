@@ -12,7 +12,7 @@ from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, OjsError
 from ojs_aws.domain.jobs.lists import Count, JobList
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues.tallies import TallyKind
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.queues.service import MAX_WOKEN, MOST_PER_JOB
 from tests.job_steps import pushed
 from tests.simulation.faults import Fault, ProcessDiedError

@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.bulk import BulkAction, BulkStatus
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 

@@ -16,7 +16,7 @@ from ojs_aws.domain.job_policies import OnDiscard
 from ojs_aws.domain.jobs.batches import StagedJob
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.sequences import Sequence
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
 

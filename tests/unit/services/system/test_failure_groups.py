@@ -12,7 +12,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import encode, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.system.failure_groups import FEW_HOURS, LONGEST_MS, USUAL_MS
 from tests.jobs import any_job
 from tests.simulation.world import World

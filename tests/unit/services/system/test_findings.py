@@ -10,7 +10,7 @@ from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues import LastTick
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.events import Commit, events_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.system.queue_findings import Finding, Severity
 from ojs_aws.services.workers.service import Directive
 from tests.jobs import any_job

@@ -20,7 +20,7 @@ from ojs_aws.domain.errors import DuplicateError, InvalidRequestError
 from ojs_aws.domain.json_text import decode, parse_object
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.render import PushResult
 from ojs_aws.testing.deployment import CountingIds, FakeClock
 from tests.aws import embedded

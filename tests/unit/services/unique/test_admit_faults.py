@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.unique.keys import DEFAULT_STATES
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World
 

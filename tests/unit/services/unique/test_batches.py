@@ -16,7 +16,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.jobs.batches import UniqueLock
 from ojs_aws.domain.unique.keys import DEFAULT_STATES, parse_unique_policy
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.unique import WantedJob
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World

@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.batches import UniqueLock
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.unique.keys import parse_unique_policy
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.unique import WantedJob
 from ojs_aws.services.unique.batches import KeyReservation
 from tests.simulation.faults import Fault, ProcessDiedError

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import OjsError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues import ReceivedMessage
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
 pytestmark = pytest.mark.thorough

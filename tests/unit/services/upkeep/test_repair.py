@@ -11,7 +11,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.repair import MAX_PAGES, PAGE, RepairReport
 from ojs_aws.testing.deployment import FakeClock
 from tests.simulation.world import World

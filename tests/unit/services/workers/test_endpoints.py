@@ -7,7 +7,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobRecord, Reservation
 from ojs_aws.domain.jobs.held_job import attempt_of
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
 
 

@@ -11,7 +11,7 @@ from ojs_aws.domain.errors import ConflictError, InvalidRequestError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.workers import WorkerReport
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import fetched, pushed
 from tests.simulation.world import World
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.workers import read_pool
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.workers import pools as service
 from ojs_aws.transport.http.route import BASE
 from tests.api import Api

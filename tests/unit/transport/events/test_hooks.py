@@ -18,7 +18,7 @@ from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.middleware import HookEvent, Hooks, Periodic, hook
 from ojs_aws.middleware.protocols import EVENT_HOOKS
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.hooks import event_hooks, hook_of, start_periodic
 from ojs_aws.transport.events.stream import build_stream
 from ojs_aws.transport.events.tick import build_tick

@@ -15,7 +15,7 @@ from ojs_aws.domain.events import Event
 from ojs_aws.domain.json_text import encode
 from ojs_aws.domain.tenants import OTHER_TENANTS
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.job_metrics import (
     MAX_NAMES,
     TENANT_DIMENSION,

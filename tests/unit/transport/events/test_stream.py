@@ -18,7 +18,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues.tallies import total
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.stream import Handler, build_stream
 from ojs_aws.transport.events.stream_effects import Hooks
 from ojs_aws.transport.events.stream_reader import MAX_TRIES, PATIENCE

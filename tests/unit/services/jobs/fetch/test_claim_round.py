@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.queues import ReceivedMessage
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import Claimed
 from tests.job_steps import pushed
 from tests.simulation.faults import Fault, ProcessDiedError

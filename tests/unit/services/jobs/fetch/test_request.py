@@ -9,7 +9,7 @@ import pytest
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
 from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
-from ojs_aws.services.jobs.fetch import MAX_QUEUES, FetchRequest
+from ojs_aws.services.jobs.fetch.request import MAX_QUEUES, FetchRequest
 
 MOST = 10
 

@@ -13,7 +13,7 @@ from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.jobs.fetch.job_claims import JobClaims
-from ojs_aws.services.jobs.fetch.wide_queue import woken
+from ojs_aws.services.jobs.fetch.wakes import woken
 from ojs_aws.services.limits.check import LimitCheck
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import Jobs, claims_of, message

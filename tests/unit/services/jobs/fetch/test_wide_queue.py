@@ -13,7 +13,6 @@ from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_sinc
 from ojs_aws.domain.queues import Message, ReceivedMessage
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.services.jobs.fetch import FetchRequest
 from ojs_aws.services.jobs.fetch.candidates import (
     MARKS,
     PAGE,
@@ -21,6 +20,7 @@ from ojs_aws.services.jobs.fetch.candidates import (
     QueueSnapshot,
     shown,
 )
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.wide_queue import BEHIND_US, FIRST_EVERY, WideQueues, later
 from ojs_aws.testing.deployment import FakeClock
 from tests.contract.test_job_store import a_job

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.timestamps import parse_timestamp
 from ojs_aws.services.cron import ended_run
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.events.tick import build_tick
 from tests.api import Api
 from tests.simulation.world import World

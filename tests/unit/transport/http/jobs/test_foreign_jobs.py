@@ -13,7 +13,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.unique.keys import UniquePolicy, fingerprint
 from ojs_aws.services.access.api_keys import Verdict
-from ojs_aws.services.jobs.fetch import FetchRequest
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.transport.http.callers import verdict_context
 from tests.api import Api
 from tests.simulation.world import World
