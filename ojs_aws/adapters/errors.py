@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -128,6 +128,16 @@ def translated(operation: str) -> Iterator[None]:
         raise kind(f"{operation} failed: {code}.", hint=hint) from problem
     except failures() as problem:
         raise _without_answer(operation, problem) from problem
+
+
+@contextmanager
+def ignoring(codes: Collection[str]) -> Iterator[None]:
+    """Ignore errors of AWS that have one of these codes."""
+    try:
+        yield
+    except refusals() as problem:
+        if error_code(problem) not in codes:
+            raise
 
 
 def _without_answer(operation: str, problem: Exception) -> BackendError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import ignoring, translated
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
@@ -113,9 +113,5 @@ class LambdaTriggers:
             raise problem
 
     def _switch(self, uuid: str, *, is_on: bool) -> None:
-        with translated("UpdateEventSourceMapping"):
-            try:
-                self.client.update_event_source_mapping(UUID=uuid, Enabled=is_on)
-            except refusals() as problem:
-                if error_code(problem) != GONE:
-                    raise
+        with translated("UpdateEventSourceMapping"), ignoring({GONE}):
+            self.client.update_event_source_mapping(UUID=uuid, Enabled=is_on)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ojs_aws.adapters.aws_errors import error_code, refusals
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import ignoring, translated
 from ojs_aws.adapters.sqs import MISSING
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.topology import (
@@ -22,7 +20,7 @@ from ojs_aws.topology import (
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef, TagTypeDef
     from mypy_boto3_sqs import SQSClient
 
 VERSIONS_OF_A_PAGE: Final = 500
@@ -40,13 +38,9 @@ class RemovableBuckets:
 
     def goes_with_stack(self, bucket: str) -> bool:
         """Return whether the bucket's tag allows to empty it: one call; False without a bucket."""
-        with translated("GetBucketTagging"):
-            try:
-                tags = self.client.get_bucket_tagging(Bucket=bucket)["TagSet"]
-            except refusals() as problem:
-                if error_code(problem) not in _UNTAGGED:
-                    raise
-                return False
+        tags: Sequence[TagTypeDef] = ()
+        with translated("GetBucketTagging"), ignoring(_UNTAGGED):
+            tags = self.client.get_bucket_tagging(Bucket=bucket)["TagSet"]
         return {"Key": REMOVAL_TAG, "Value": REMOVED_WITH_STACK} in tags
 
     def empty(self, bucket: str) -> Iterator[int]:
@@ -98,13 +92,13 @@ class QueuesOfFirstUse:
         """
         for url in self._named():
             if self._is_own(url):
-                with translated("DeleteQueue"), _or_gone():
+                with translated("DeleteQueue"), ignoring(_GONE):
                     self.client.delete_queue(QueueUrl=url)
                 yield 1
 
     def _is_own(self, url: str) -> bool:
         tags: Mapping[str, str] = {}
-        with translated("ListQueueTags"), _or_gone():
+        with translated("ListQueueTags"), ignoring(_GONE):
             tags = self.client.list_queue_tags(QueueUrl=url).get("Tags", {})
         return tags.get(OWNER_TAG) == self.prefix
 
@@ -134,7 +128,7 @@ class DataRemoval:
 
     def table(self, name: str) -> None:
         """Delete a table, its protection included."""
-        with translated(f"DeleteTable of {name}"), _or_gone():
+        with translated(f"DeleteTable of {name}"), ignoring(_GONE):
             self.dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
             # while it is updated, it cannot be deleted
             self.dynamodb.get_waiter("table_exists").wait(
@@ -144,7 +138,7 @@ class DataRemoval:
 
     def bucket(self, name: str) -> None:
         """Delete a bucket with each version of each object."""
-        with translated(f"DeleteBucket of {name}"), _or_gone():
+        with translated(f"DeleteBucket of {name}"), ignoring(_GONE):
             for page in self.s3.get_paginator("list_object_versions").paginate(Bucket=name):
                 found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
                 versions: list[ObjectIdentifierTypeDef] = [
@@ -169,13 +163,3 @@ class DataRemoval:
             pages = self.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
             for url in [url for page in pages for url in page.get("QueueUrls", ())]:
                 self.sqs.delete_queue(QueueUrl=url)
-
-
-@contextmanager
-def _or_gone() -> Iterator[None]:
-    """Ignore the error of what is not there any more."""
-    try:
-        yield
-    except refusals() as problem:
-        if error_code(problem) not in _GONE:
-            raise

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import ignoring, translated
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.queues import Backlog, Message, ReceivedMessage
@@ -172,7 +172,7 @@ class MessageQueue:
     def delete(self, queue: str, handles: Sequence[str]) -> None:
         """Delete messages, ten in a call. A handle that is too old is no error."""
         if len(handles) == 1:
-            with _missing(), translated("DeleteMessage"), _stale():
+            with _missing(), translated("DeleteMessage"), ignoring(STALE):
                 self.client.delete_message(QueueUrl=self.url(queue), ReceiptHandle=handles[0])
             return
         entries = [{"ReceiptHandle": handle} for handle in handles]
@@ -242,16 +242,6 @@ def _missing() -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _stale() -> Iterator[None]:
-    """Ignore the error of a handle that is too old when a message is deleted."""
-    try:
-        yield
-    except refusals() as problem:
-        if error_code(problem) not in STALE:
-            raise
-
-
 def queue_arn(client: SQSClient, url_prefix: str, sqs_name: str) -> str:
     """Return the ARN of an SQS queue, from the URL that all queues of the deployment share."""
     host, account = url_prefix.rstrip("/").split("/")[2:4]
@@ -276,9 +266,5 @@ class CronWakeUps:
 
         Makes one call; without a deployed queue, the next tick finds the entry.
         """
-        with translated("SendMessage"):
-            try:
-                self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)
-            except refusals() as problem:
-                if error_code(problem) not in MISSING:
-                    raise
+        with translated("SendMessage"), ignoring(MISSING):
+            self.client.send_message(QueueUrl=self.url, MessageBody=name, DelaySeconds=delay_s)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ojs_aws.adapters.account import NO_STACK
 from ojs_aws.adapters.aws_errors import answer_of, error_code, refusals
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import ignoring, translated
 from ojs_aws.domain.errors import BackendError
 
 if TYPE_CHECKING:
@@ -120,14 +120,11 @@ class Stacks:
         :param is_named: somebody named it: it is used, and not made.
         :raises BackendError: it is somebody else's, or it cannot be made.
         """
-        with translated(f"HeadBucket of {name}"):
-            try:
-                self.s3.head_bucket(Bucket=name, ExpectedBucketOwner=self.account)
-            except refusals() as problem:
-                if is_named or error_code(problem) not in _NO_BUCKET:
-                    raise
-            else:
-                return
+        found: Any = None
+        with translated(f"HeadBucket of {name}"), ignoring(() if is_named else _NO_BUCKET):
+            found = self.s3.head_bucket(Bucket=name, ExpectedBucketOwner=self.account)
+        if found is not None:
+            return
         place: Any = {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
         with translated(f"CreateBucket of {name}"):
             self.s3.create_bucket(Bucket=name, **({} if self.region == _DEFAULT_REGION else place))

@@ -11,16 +11,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from ojs_aws._version import __version__
 from ojs_aws.middleware.builtin import error_reports
 from ojs_aws.middleware.builtin import logging as logging_middleware
-from ojs_aws.middleware.chain.execution import ExecutionChain
-from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.job_logs import JobLines, JsonFormatter, LineFormatter, OfJob
-from ojs_aws.worker.registry import HandlerRegistry
+
+if TYPE_CHECKING:
+    from ojs_aws.worker.polling import Worker
 
 OURS: Final = "ojs_aws"
 _CHATTY: Final = ("httpx", "httpcore")
@@ -41,31 +41,6 @@ _SHOWN_LEFT: Final = 5
 _logger = logging.getLogger(__name__)
 
 
-class Speaker(Protocol):
-    """Declares what is shown of a worker."""
-
-    worker_id: str
-    concurrency: int
-    registry: HandlerRegistry
-    job_lines: JobLines | None
-
-    @property
-    def jobs(self) -> Jobs:
-        """Return the typed jobs that it runs."""
-
-    @property
-    def queues(self) -> tuple[str, ...]:
-        """Return the queues that it serves."""
-
-    @property
-    def server(self) -> str:
-        """Return where its jobs come from."""
-
-    @property
-    def middleware(self) -> ExecutionChain:
-        """Return the chain around its handlers."""
-
-
 class Unrepeated(logging.Filter):
     """Drops what middleware logs of an execution: the worker's own line says it."""
 
@@ -81,7 +56,7 @@ def is_configured() -> bool:
 
 @contextmanager
 def speaking(
-    worker: Speaker,
+    worker: Worker,
     *,
     level: int = logging.INFO,
     has_application: bool = False,
@@ -128,7 +103,7 @@ def _handler(*, is_json: bool) -> logging.Handler:
 
 
 @contextmanager
-def for_process(worker: Speaker) -> Iterator[None]:
+def for_process(worker: Worker) -> Iterator[None]:
     """Let a worker speak that runs as a process, unless the application configured logging."""
     quiet_http()
     with nullcontext() if is_configured() else speaking(worker):
@@ -142,7 +117,7 @@ def quiet_http() -> None:
             logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def announce(worker: Speaker) -> None:
+def announce(worker: Worker) -> None:
     """Log that a worker starts: a banner for people, else a line."""
     if worker.job_lines is None:
         _logger.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
@@ -152,7 +127,7 @@ def announce(worker: Speaker) -> None:
         _logger.warning("%s", warning)
 
 
-def unserved(worker: Speaker) -> str:
+def unserved(worker: Worker) -> str:
     """Return a warning if a queue has none of the worker's jobs, as if it were misspelt; or empty.
 
     A process may leave jobs to others, and handlers without types do not say their queues.
@@ -171,7 +146,7 @@ def unserved(worker: Speaker) -> str:
     )
 
 
-def banner(worker: Speaker) -> str:
+def banner(worker: Worker) -> str:
     """Return what a worker says when it starts."""
     jobs = list(worker.registry)
     more = len(jobs) - _SHOWN_JOBS

@@ -233,10 +233,8 @@ def about_worker(
     queues: Sequence[str], concurrency: int, labels: Sequence[str], pool: str = ""
 ) -> dict[str, JsonValue]:
     """Return what each heartbeat of a worker reports of it."""
-    names: list[JsonValue] = list(queues)
-    tags: list[JsonValue] = list(labels)
     pools: dict[str, JsonValue] = {"pool": pool} if pool else {}
-    return {"queues": names, "concurrency": concurrency, "labels": tags, **pools}
+    return {"queues": [*queues], "concurrency": concurrency, "labels": [*labels], **pools}
 
 
 def jobs_and_url(

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import (
     Item,
@@ -21,7 +20,7 @@ from ojs_aws.adapters.dynamodb.jobs.lists import PAUSED
 from ojs_aws.adapters.dynamodb.queues.bindings import read_bound, read_suspensions
 from ojs_aws.adapters.dynamodb.table import InTable, item_key
 from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
-from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.errors import ignoring, translated
 from ojs_aws.adapters.sqs import queue_arn
 from ojs_aws.domain.errors import NotFoundError
 from ojs_aws.domain.jobs.lists import JobList
@@ -88,20 +87,16 @@ class QueueRegistry(InTable):
             self.sqs, self.queue_url_prefix, dead_letter_queue_name(self.queue_prefix)
         )
         redrive = {"deadLetterTargetArn": dead_letters, "maxReceiveCount": MAX_RECEIVE_COUNT}
-        with translated("CreateQueue"):
-            try:
-                self.sqs.create_queue(
-                    QueueName=sqs_queue_name(self.queue_prefix, queue),
-                    Attributes={
-                        "MessageRetentionPeriod": str(MESSAGE_RETENTION_S),
-                        "SqsManagedSseEnabled": "true",
-                        "RedrivePolicy": json.dumps(redrive),
-                    },
-                    tags={OWNER_TAG: self.queue_prefix},
-                )
-            except refusals() as problem:
-                if error_code(problem) not in EXISTS:
-                    raise
+        with translated("CreateQueue"), ignoring(EXISTS):
+            self.sqs.create_queue(
+                QueueName=sqs_queue_name(self.queue_prefix, queue),
+                Attributes={
+                    "MessageRetentionPeriod": str(MESSAGE_RETENTION_S),
+                    "SqsManagedSseEnabled": "true",
+                    "RedrivePolicy": json.dumps(redrive),
+                },
+                tags={OWNER_TAG: self.queue_prefix},
+            )
 
     def note(self, queue: str, now: Instant) -> None:
         """Remember a queue that has jobs but no message yet; no call for a known one.
