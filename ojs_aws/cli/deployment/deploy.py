@@ -20,8 +20,7 @@ from ojs_aws.cli.deployment.deploy_choices import (
 from ojs_aws.cli.deployment.deploy_needs import made_bundle
 from ojs_aws.cli.deployment.deploy_plans import Plan, planned, prepared, target_of
 from ojs_aws.cli.deployment.deploy_reports import DANGEROUS, agreed, clear, report, show
-from ojs_aws.cli.deployment.doctor import Verdict, show_findings
-from ojs_aws.cli.deployment.preflight import checked
+from ojs_aws.cli.deployment.preflight import check_before
 from ojs_aws.cli.keys import AsJson, EndpointUrl, or_exit
 from ojs_aws.cli.terminal.options import Yes, with_groups
 from ojs_aws.cli.terminal.output import Output
@@ -31,7 +30,6 @@ from ojs_aws.domain.errors import NotFoundError
 if TYPE_CHECKING:
     from ojs_aws.adapters.account import Account
     from ojs_aws.adapters.stacks import Stacks
-    from ojs_aws.cli.deployment.deploy_plans import Prepared
 
 Policy = Annotated[
     bool, typer.Option("--policy", help="Print the IAM policy that this needs, and end.")
@@ -180,7 +178,8 @@ def _carry_out(
         clear(out, stacks, wanted.stack, plan=plan, yes=yes)
         ready = prepared(wanted, stacks)
         if preflight:
-            _check(out, ready, account)
+            hint = "Nothing was changed. --no-preflight deploys without these checks."
+            check_before(out, ready.stack(), account, hint)
         found = planned(ready, stacks)
         show(out, found)
         if not found.changes:
@@ -194,20 +193,6 @@ def _carry_out(
         return found
 
     return with_account(out, endpoint_url, act)
-
-
-def _check(out: Output, ready: Prepared, account: Account) -> None:
-    """Print what the preflight finds: all of it for people, only problems for a script.
-
-    :raises typer.Exit: AWS would refuse the deployment.
-    """
-    findings = [*checked(ready.stack(), account)]
-    is_bad = any(each.verdict is Verdict.BAD for each in findings)
-    if is_bad or not out.as_json:
-        show_findings(out, findings)
-    if is_bad:
-        out.hint("Nothing was changed. --no-preflight deploys without these checks.")
-        raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 _TABLE: Final = "AWS::DynamoDB::GlobalTable"

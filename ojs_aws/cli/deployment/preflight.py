@@ -248,6 +248,22 @@ def preflight(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
+def check_before(out: Output, planned: PlannedStacks, account: Account, hint: str = "") -> None:
+    """Print what the checks find: all of it for people, only problems for a script.
+
+    :param hint: what else to say of a problem.
+    :raises typer.Exit: AWS would refuse the deployment.
+    """
+    findings = [*checked(planned, account)]
+    is_bad = any(each.verdict is Verdict.BAD for each in findings)
+    if is_bad or not out.as_json:
+        show_findings(out, findings)
+    if is_bad:
+        if hint:
+            out.hint(hint)
+        raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
 def _of_assembly(out: Output, assembly: Path, endpoint_url: str | None) -> list[Finding]:
     """Return what is found about the stacks of an app, in the regions that they are for.
 

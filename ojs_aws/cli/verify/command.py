@@ -73,6 +73,9 @@ def verify(
     assertions passed and nothing is left, and 7 otherwise.
     """
     from ojs_aws.cli.deployment.deploy_choices import Wanted
+    from ojs_aws.cli.deployment.deploy_plans import prepared
+    from ojs_aws.cli.deployment.preflight import check_before
+    from ojs_aws.cli.verify.assertions import FIRST
     from ojs_aws.cli.verify.bill import dollars
     from ojs_aws.cli.verify.load import deployments_of, site_of
     from ojs_aws.cli.verify.scales import SCALES
@@ -99,7 +102,8 @@ def verify(
             _end(out, left, run)
             return
         estimated = dollars(SCALES[scale])
-        _preflight(out, deployments, account)
+        first = prepared(deployments.wants(FIRST), deployments.stacks)
+        check_before(out, first.stack(), account)
         _agree(out, stacks, estimated, yes=yes)
         site = site_of(run, scale, deployments, endpoint_url)
         _verify(out, site, report, estimated)
@@ -132,23 +136,6 @@ def policy_of() -> dict[str, Any]:
     own |= {"ce:GetCostAndUsage", "logs:DescribeLogGroups"}
     document["Statement"].append({"Effect": "Allow", "Action": sorted(own), "Resource": "*"})
     return document
-
-
-def _preflight(out: Output, deployments: Deployments, account: Account) -> None:
-    """Check whether account and region take the deployment, as ``ojs-aws preflight`` does.
-
-    :raises typer.Exit: AWS would refuse it.
-    """
-    from ojs_aws.cli.deployment.deploy_plans import prepared
-    from ojs_aws.cli.deployment.doctor import Verdict, show_findings
-    from ojs_aws.cli.deployment.preflight import checked
-    from ojs_aws.cli.verify.assertions import FIRST
-
-    found = prepared(deployments.wants(FIRST), deployments.stacks)
-    findings = [*checked(found.stack(), account)]
-    is_bad = any(each.verdict is Verdict.BAD for each in findings)
-    if (is_bad or not out.as_json) and not show_findings(out, findings):
-        raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 def _agree(out: Output, stacks: Stacks, estimated: float, *, yes: bool) -> None:
