@@ -11,7 +11,7 @@ from ojs_aws.domain.attributes import check_job_id, check_queue, check_type, fie
 from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, ListTotal, shown_total
+from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, ListTotal
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.bulk import (
     MAX_BULK,
@@ -23,7 +23,7 @@ from ojs_aws.services.bulk import (
     BulkStatus,
     check_limit,
 )
-from ojs_aws.services.jobs.job_lists import END, ListCounts, Part, check_range
+from ojs_aws.services.jobs.job_lists import END, NOBODY_COUNTED, ListCounts, Part, check_range
 from ojs_aws.services.jobs.list_walk import FoundJobs, ListWalk
 from ojs_aws.services.stored_jobs import PAGE, ListStop
 
@@ -147,7 +147,7 @@ class DeadLetterSearch:
 
         :raises InvalidRequestError: not a cursor that this server gave out.
         """
-        return self._find(wanted, self.names(wanted), limit, cursor)
+        return self._walk(wanted, self.names(wanted)).find(limit, cursor, first=_first(wanted))
 
     def page(
         self, wanted: DeadLetterFilter, limit: int, cursor: str, skip: int = 0
@@ -158,30 +158,20 @@ class DeadLetterSearch:
         :raises InvalidRequestError: not a cursor that this server gave out.
         """
         names = self.names(wanted)
-        found = self._find(wanted, names, limit, cursor, skip)
-        shown = shown_total(
-            len(found.jobs),
-            offset=skip,
-            is_first=not cursor,
-            has_more=bool(found.cursor),
-            is_followed=found.is_followed,
+        walk = self._walk(wanted, names)
+        return walk.page(
+            limit, cursor, lambda: self._count(wanted, names), skip=skip, first=_first(wanted)
         )
-        if shown.is_exact or not wanted.is_by_row:
-            return found, shown
+
+    def _count(self, wanted: DeadLetterFilter, names: Sequence[str]) -> ListTotal:
+        if not wanted.is_by_row:
+            return NOBODY_COUNTED
         between = wanted.between
         counters = () if between else (JobList.DEAD_LETTER.value,)
-        counted = self.counts.total(names, [Part(JobList.DEAD_LETTER, between)], counters)
-        return found, shown.or_counted(counted)
+        return self.counts.total(names, [Part(JobList.DEAD_LETTER, between)], counters)
 
-    def _find(
-        self,
-        wanted: DeadLetterFilter,
-        names: Sequence[str],
-        limit: int,
-        cursor: str,
-        skip: int = 0,
-    ) -> FoundJobs:
-        walk = ListWalk(
+    def _walk(self, wanted: DeadLetterFilter, names: Sequence[str]) -> ListWalk:
+        return ListWalk(
             store=self.store,
             stops=[ListStop(name, JobList.DEAD_LETTER, wanted.between) for name in names],
             matcher=DeadLetterMatcher(self.store, wanted),
@@ -190,7 +180,11 @@ class DeadLetterSearch:
             is_by_job=bool(wanted.view.tenant),
             max_bytes=MAX_BYTES,
         )
-        return walk.find(limit, cursor, skip=skip, first=PAGE if wanted.error_type else None)
+
+
+def _first(wanted: DeadLetterFilter) -> int | None:
+    """Return how many rows the first page of each list has; None for as many as are wanted."""
+    return PAGE if wanted.error_type else None
 
 
 @dataclass(frozen=True, slots=True)

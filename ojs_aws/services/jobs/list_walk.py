@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.domain.job import JobRecord
-from ojs_aws.domain.jobs.lists import ListedJob, Page
+from ojs_aws.domain.jobs.lists import ListedJob, ListTotal, Page, shown_total
 from ojs_aws.services.stored_jobs import PAGE, ListStop
 
 if TYPE_CHECKING:
@@ -121,8 +121,31 @@ class ListWalk:
             if following is not None:
                 break
             cursor = ""
-        found = tuple(search.found)
-        return FoundJobs(found, following or "", search.examined, search.is_followed)
+        jobs = tuple(search.found)
+        return FoundJobs(jobs, following or "", search.examined, search.is_followed)
+
+    def page(
+        self,
+        limit: int,
+        cursor: str,
+        count: Callable[[], ListTotal],
+        *,
+        skip: int = 0,
+        first: int | None = None,
+    ) -> tuple[FoundJobs, ListTotal]:
+        """Return what :meth:`find` does, and how many jobs match in all.
+
+        :param count: counts them; called where the page itself does not show it.
+        """
+        found = self.find(limit, cursor, skip=skip, first=first)
+        shown = shown_total(
+            len(found.jobs),
+            offset=skip,
+            is_first=not cursor,
+            has_more=bool(found.cursor),
+            is_followed=found.is_followed,
+        )
+        return found, shown if shown.is_exact else shown.or_counted(count())
 
     def _ahead(self, cursor: str) -> tuple[Sequence[ListStop], str]:
         """Return the lists from the cursor on, and the cursor within the first of them."""
@@ -203,7 +226,8 @@ class _Search:
             if row.id == self.walk.matcher.unread or (self.is_full and self._follows(row, jobs)):
                 return self.behind
             is_last = row is page.jobs[-1]
-            here = page.cursor if is_last else self._cursor_of(row, position)
+            of = self.stops[position].name
+            here = page.cursor if is_last else self.walk.store.place_of(row, of)
             self.passed += 1
             if self._is_seen(row, jobs):
                 self.examined += 1
@@ -244,9 +268,6 @@ class _Search:
         self.is_followed = self._has_new(row, jobs)
         return self.is_followed
 
-    def _cursor_of(self, row: ListedJob, position: int) -> str:
-        return self.walk.store.place_of(row, self.stops[position].name)
-
     def _take(self, job: JobRecord) -> None:
         self.taken.add(job.id)
         if self.skip > 0:
@@ -261,9 +282,8 @@ class _Search:
         :raises InvalidRequestError: the caller may see none of these jobs, so no cursor is allowed.
         """
         if not self.behind:
-            message = "None of the jobs that one request looks at may be seen by the caller."
             raise InvalidRequestError(
-                message,
+                "None of the jobs that one request looks at may be seen by the caller.",
                 details={"field": "queue", "max_examined": MAX_SIFTED},
                 hint="Name a queue, a state or a time.",
             )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.errors import DocumentMissingError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere, size_of
 from ojs_aws.domain.jobs import deadlines
-from ojs_aws.domain.jobs.lists import ListedJob, ListTotal, shown_total
+from ojs_aws.domain.jobs.lists import ListedJob, ListTotal
 from ojs_aws.domain.runtime import Clock
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.job_lists import NOBODY_COUNTED, JobFilter, ListCounts
@@ -152,17 +152,7 @@ class JobSearch:
         """
         names, now = self._names(wanted), self.clock.now()
         walk = self._walk(wanted, names, now, newest_first=newest_first)
-        found = walk.find(limit, cursor, skip=skip)
-        shown = shown_total(
-            len(found.jobs),
-            offset=skip,
-            is_first=not cursor,
-            has_more=bool(found.cursor),
-            is_followed=found.is_followed,
-        )
-        if shown.is_exact:
-            return found, shown
-        return found, shown.or_counted(self._count(wanted, names, now))
+        return walk.page(limit, cursor, lambda: self._count(wanted, names, now), skip=skip)
 
     def count(self, wanted: JobFilter) -> ListTotal:
         """Return how many jobs match, by counting rows; a lower bound if rows do not decide."""

@@ -91,7 +91,7 @@ class Results:
             jobs[job_id] = self._settled(loaded.get(job_id), now)
         _check_together([job for job in jobs.values() if job is not None])
         return {
-            job_id: job if job is None or job.result is None else self._filled(job)
+            job_id: job if job is None or job.result is None else self.changer.store.fill(job)
             for job_id, job in jobs.items()
         }
 
@@ -116,10 +116,7 @@ class Results:
                 },
                 hint="'result_ttl' says how many seconds an outcome is kept.",
             )
-        return self._filled(_bare(job))
-
-    def _filled(self, job: JobRecord) -> JobRecord:
-        return self.changer.store.fill(job)
+        return self.changer.store.fill(_bare(job))
 
 
 def pauses(total_ms: int) -> Iterator[int]:
