@@ -173,8 +173,7 @@ class Consequences:
                     self._forget_documents(change.expired)
                 if change.replaced is not None:
                     self.backend.stores.store.forget_document(*change.replaced)
-                if change.removed is not None:
-                    gone = change.removed
+                if (gone := change.removed) is not None:
                     self.backend.stores.unique().forget(gone.unique_key, gone.id)
             except OjsError as problem:
                 self.logger.warning(
