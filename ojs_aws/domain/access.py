@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from ojs_aws.domain.credentials import Actor, Credential, actor_of
+from ojs_aws.domain.credentials import Actor, AttemptBound, Credential, actor_of
 from ojs_aws.domain.errors import OjsError
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant
 
 
 class UnauthenticatedError(
@@ -160,7 +159,7 @@ class Caller(Credential):
 
     id: str = ""
     permissions: frozenset[Permission] = _ALL
-    attempt: AttemptGrant | None = None
+    attempt: AttemptBound | None = None
 
     @property
     def principal(self) -> str:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict
 
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
+    from ojs_aws.domain.timestamps import Instant
 
 MAX_BOUNDS: Final = 50
 MAX_NAME: Final = 100
@@ -199,3 +200,37 @@ def _name_in(actor_id: str) -> str:
 def by_hand(job: JobRecord, actor: Actor | None) -> JobRecord:
     """Return a job as somebody has just made it; as it is for the backend itself."""
     return job if actor is None else replace(job, changed_by=stored_actor(actor, job.version))
+
+
+class AttemptBound(Protocol):
+    """Limits a caller to reports on one attempt of a job (``attempt_tokens.py``)."""
+
+    @property
+    def job_id(self) -> str:
+        """Return the job's id."""
+
+    @property
+    def attempt(self) -> int:
+        """Return the attempt's number."""
+
+    @property
+    def reservation_id(self) -> str:
+        """Return the id of its claim."""
+
+    @property
+    def ends_at(self) -> Instant:
+        """Return when the attempt's execution timeout ends."""
+
+    def check_operation(self, operation: str) -> None:
+        """Refuse what is no report.
+
+        :raises PermissionDeniedError: naming the operation.
+        """
+
+    def check_report(
+        self, job_id: str, reservation_id: str | None = None, attempt: int | None = None
+    ) -> None:
+        """Refuse a report on another job, or one that names another attempt.
+
+        :raises PermissionDeniedError: naming what the report is about.
+        """

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ojs_aws.domain.job_policies import NO_RETENTION, CheckedAttributes, Retention
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.jobs.ready_keys import fair_ready_key, ready_key, ready_sort_key
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
-
-if TYPE_CHECKING:
-    from ojs_aws.domain.jobs.outcomes import Progress
 
 
 class JobState(StrEnum):

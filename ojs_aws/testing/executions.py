@@ -1,23 +1,18 @@
-"""Holds the backend of one test, and executes its jobs as a worker does."""
+"""Executes the jobs of one test as a worker does."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from ojs_aws.client.client import Client
 from ojs_aws.client.timer import SystemTimer
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.job import JobState
 from ojs_aws.services.jobs.render import render_job
 from ojs_aws.testing.backend import WORKER_ID, MemoryBackend
 from ojs_aws.testing.handlers import JobHandlers
-from ojs_aws.testing.jobs import EnqueuedJob, job_of
-from ojs_aws.testing.mistakes import Place
-from ojs_aws.testing.transport import InlineTransport, MemoryTransport
 from ojs_aws.typed_jobs.declarations import in_use, not_in_use, open_all
 from ojs_aws.worker.directly import DirectReservations
 from ojs_aws.worker.executor import ActiveJob, Failed, Outcome, ResultError, Snoozed, Succeeded
@@ -28,13 +23,8 @@ from ojs_aws.worker.reservations import WorkerContext
 from ojs_aws.worker.typed_handlers import NewerArgumentsError
 
 if TYPE_CHECKING:
-    from ojs_aws.config import Settings
     from ojs_aws.domain.errors import JsonValue
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.middleware.chain.enqueue import EnqueueChain
-    from ojs_aws.middleware.hooks import Hooks
-    from ojs_aws.typed_jobs.jobs import Jobs
-    from ojs_aws.worker.base import BaseWorker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -170,42 +160,3 @@ async def open_resources(handlers: JobHandlers, job_type: str, opened: AsyncExit
         )
         raise
     opened.enter_context(in_use(values))
-
-
-class Kit:
-    """Holds the backend of one test, and what runs its jobs."""
-
-    def __init__(
-        self,
-        *,
-        worker: BaseWorker | None = None,
-        jobs: Jobs | None = None,
-        middleware: EnqueueChain | Iterable[object] | None = None,
-        hooks: Hooks | Iterable[object] = (),
-        settings: Settings | None = None,
-        is_inline: bool = False,
-    ) -> None:
-        """Start with an empty backend; see :meth:`Ojs.fake`.
-
-        :param is_inline: run each job as soon as it is enqueued.
-        """
-        self._handlers = JobHandlers(worker, jobs)
-        self._backend = MemoryBackend(settings)
-        self._runner = JobRunner(self._backend, self._handlers)
-        self.is_inline = is_inline
-        transport: MemoryTransport
-        if is_inline:
-            transport = InlineTransport(self._backend, self._runner)
-        else:
-            transport = MemoryTransport(self._backend)
-
-        def client() -> Client:
-            return Client(transport=transport, middleware=middleware, hooks=hooks)
-
-        self._unawaited: list[str] = []
-        self._place = Place(transport, self._handlers, client)
-
-    def _jobs(self) -> list[EnqueuedJob[Any]]:
-        """Return all jobs as of now, in the order in which they were enqueued."""
-        known = functools.cache(self._handlers.declaration)
-        return [job_of(record, known(record.type)) for record in self._backend.records()]

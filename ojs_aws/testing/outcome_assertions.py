@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack, overload
 
 from ojs_aws.testing.assertions import Assertions, CountedCriteria, JobCriteria
-from ojs_aws.testing.executions import Kit
 from ojs_aws.testing.jobs import EnqueuedJob, JobKind
+from ojs_aws.testing.kit import Kit
 from ojs_aws.testing.matching import Difference
 from ojs_aws.testing.mistakes import hint_of
 

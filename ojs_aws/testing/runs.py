@@ -16,8 +16,9 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.testing import reports
 from ojs_aws.testing.drain import DEFAULT_TIMEOUT, Drain, DrainReport, timeout_of
-from ojs_aws.testing.executions import Kit, open_resources
+from ojs_aws.testing.executions import open_resources
 from ojs_aws.testing.jobs import Captured, capturing
+from ojs_aws.testing.kit import Kit
 from ojs_aws.testing.mistakes import hint_of, nearest, noted
 from ojs_aws.testing.perform import Performed, perform
 from ojs_aws.typed_jobs.calls import JobCall

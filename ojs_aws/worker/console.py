@@ -11,16 +11,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from ojs_aws._version import __version__
 from ojs_aws.middleware.builtin import error_reports
 from ojs_aws.middleware.builtin import logging as logging_middleware
+from ojs_aws.middleware.chain.execution import ExecutionChain
+from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.job_logs import JobLines, JsonFormatter, LineFormatter, OfJob
-
-if TYPE_CHECKING:
-    from ojs_aws.worker.polling import Worker
+from ojs_aws.worker.registry import HandlerRegistry
 
 OURS: Final = "ojs_aws"
 _CHATTY: Final = ("httpx", "httpcore")
@@ -41,6 +41,31 @@ _SHOWN_LEFT: Final = 5
 _logger = logging.getLogger(__name__)
 
 
+class Speaker(Protocol):
+    """Declares what is shown of a worker."""
+
+    worker_id: str
+    concurrency: int
+    registry: HandlerRegistry
+    job_lines: JobLines | None
+
+    @property
+    def jobs(self) -> Jobs:
+        """Return the typed jobs that it runs."""
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Return the queues that it serves."""
+
+    @property
+    def server(self) -> str:
+        """Return where its jobs come from."""
+
+    @property
+    def middleware(self) -> ExecutionChain:
+        """Return the chain around its handlers."""
+
+
 class Unrepeated(logging.Filter):
     """Drops what middleware logs of an execution: the worker's own line says it."""
 
@@ -56,7 +81,7 @@ def is_configured() -> bool:
 
 @contextmanager
 def speaking(
-    worker: Worker,
+    worker: Speaker,
     *,
     level: int = logging.INFO,
     has_application: bool = False,
@@ -103,7 +128,7 @@ def _handler(*, is_json: bool) -> logging.Handler:
 
 
 @contextmanager
-def for_process(worker: Worker) -> Iterator[None]:
+def for_process(worker: Speaker) -> Iterator[None]:
     """Let a worker speak that runs as a process, unless the application configured logging."""
     quiet_http()
     with nullcontext() if is_configured() else speaking(worker):
@@ -117,7 +142,7 @@ def quiet_http() -> None:
             logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def announce(worker: Worker) -> None:
+def announce(worker: Speaker) -> None:
     """Log that a worker starts: a banner for people, else a line."""
     if worker.job_lines is None:
         _logger.info("Worker %s serves %s", worker.worker_id, ", ".join(worker.queues))
@@ -127,7 +152,7 @@ def announce(worker: Worker) -> None:
         _logger.warning("%s", warning)
 
 
-def unserved(worker: Worker) -> str:
+def unserved(worker: Speaker) -> str:
     """Return a warning if a queue has none of the worker's jobs, as if it were misspelt; or empty.
 
     A process may leave jobs to others, and handlers without types do not say their queues.
@@ -146,7 +171,7 @@ def unserved(worker: Worker) -> str:
     )
 
 
-def banner(worker: Worker) -> str:
+def banner(worker: Speaker) -> str:
     """Return what a worker says when it starts."""
     jobs = list(worker.registry)
     more = len(jobs) - _SHOWN_JOBS

@@ -15,7 +15,7 @@ from ojs_aws.adapters.sqs import decode_message
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import AttemptRef, attempt_of
-from ojs_aws.domain.jobs.outcomes import read_report
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import Member, RawJson, encode
 from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.services.backend import Backend

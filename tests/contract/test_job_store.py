@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.reservations import reservation_values
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
-from ojs_aws.adapters.dynamodb.jobs.transitions import reservation_values
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.conflicts import AlreadyStoredError, StaleJobError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
@@ -16,7 +16,7 @@ from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.jobs.held_job import AttemptRef, Holder
 from ojs_aws.domain.jobs.lists import JobList
-from ojs_aws.domain.jobs.outcomes import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.timestamps import Instant

@@ -11,7 +11,7 @@ from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import ResultTooLargeError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.outcomes import read_report
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.backend import Backend

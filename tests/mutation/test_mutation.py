@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.domain.jobs.outcomes import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.timestamps import Instant
 from tests.mutation import report
 from tests.mutation.clauses import key_removals, parse, removals
@@ -278,7 +278,7 @@ def test_the_table_counts_each_removal_once(mutants: Sequence[Mutant]) -> None:
 def test_a_row_is_left_out_where_tables_nest(mutants: Sequence[Mutant]) -> None:
     """The message of a job's progress: a row of a table within another module's table."""
     from ojs_aws.adapters.dynamodb import columns as c
-    from ojs_aws.adapters.dynamodb.jobs.transitions import OUTCOME
+    from ojs_aws.adapters.dynamodb.jobs.reservations import OUTCOME
 
     (row,) = (each for each in mutants if "_PROGRESS without 'm'" in each.id)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
-from ojs_aws.domain.jobs.outcomes import ProgressReport
+from ojs_aws.domain.jobs.progress import ProgressReport
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.jobs.fetch.request import FetchRequest

@@ -10,7 +10,7 @@ from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, Document, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lifecycle import require
-from ojs_aws.domain.jobs.outcomes import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.timestamps import Instant
 
 ROW_REST: Final = 2, 5

@@ -16,7 +16,8 @@ from ojs_aws.domain.jobs.held_job import (
     Holder,
     check_holder,
 )
-from ojs_aws.domain.jobs.outcomes import ProgressReport, with_notes, with_report
+from ojs_aws.domain.jobs.outcomes import with_notes
+from ojs_aws.domain.jobs.progress import ProgressReport, with_report
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.stored_jobs.change import JobChanger

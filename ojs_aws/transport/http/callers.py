@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ojs_aws.domain.access import (
@@ -28,7 +27,7 @@ from ojs_aws.domain.credentials import read_credential, write_credential
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant
+    from ojs_aws.domain.credentials import AttemptBound
     from ojs_aws.domain.timestamps import Instant
     from ojs_aws.services.access.api_keys import Verdict
 
@@ -49,7 +48,7 @@ def verdict_context(verdict: Verdict) -> dict[str, str]:
             "id": caller.id,
             "permissions": sorted(caller.permissions),
             **write_credential(caller),
-            **({} if caller.attempt is None else {"attempt": asdict(caller.attempt)}),
+            **({} if caller.attempt is None else {"attempt": _members_of(caller.attempt)}),
             **({} if verdict.until is None else {"until": verdict.until}),
         }
     return {CONTEXT: json.dumps(found, separators=(",", ":"))}
@@ -107,7 +106,16 @@ def _by_key(authorizer: Mapping[str, Any], _: Settings, now: Instant) -> Caller 
     )
 
 
-def _grant_of(members: Mapping[str, Any]) -> AttemptGrant:
+def _members_of(grant: AttemptBound) -> dict[str, object]:
+    return {
+        "job_id": grant.job_id,
+        "attempt": grant.attempt,
+        "reservation_id": grant.reservation_id,
+        "ends_at": grant.ends_at,
+    }
+
+
+def _grant_of(members: Mapping[str, Any]) -> AttemptBound:
     from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant  # few deployments have tokens
 
     return AttemptGrant(**members)

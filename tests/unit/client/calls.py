@@ -12,7 +12,7 @@ from ojs_aws.domain.access import Scope
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.events import Event
-from ojs_aws.domain.jobs.outcomes import read_report
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import RawJson, encode, parse_object
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.access.api_keys import KeyIssuer

@@ -21,7 +21,7 @@ from ojs_aws.adapters.dynamodb.columns import (
     unpacked,
 )
 from ojs_aws.adapters.dynamodb.jobs.blobs import document_value, read_document
-from ojs_aws.adapters.dynamodb.jobs.transitions import (
+from ojs_aws.adapters.dynamodb.jobs.reservations import (
     OUTCOME,
     read_reservation,
     reservation_values,

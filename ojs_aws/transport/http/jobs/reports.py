@@ -16,7 +16,7 @@ from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, json_type, pars
 
 if TYPE_CHECKING:
     from ojs_aws.domain.job import JobRecord
-    from ojs_aws.domain.jobs.attempt_tokens import AttemptGrant
+    from ojs_aws.domain.credentials import AttemptBound
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.calls import Call
     from ojs_aws.transport.http.workers.models import HeartbeatValues, ReportBody
@@ -163,7 +163,7 @@ def reporter_of(call: Call, body: ReportBody) -> tuple[str | None, AttemptRef]:
     return None, _attempt_of(grant)
 
 
-def beat_of_attempt(call: Call, grant: AttemptGrant, body: HeartbeatValues) -> HeartbeatResult:
+def beat_of_attempt(call: Call, grant: AttemptBound, body: HeartbeatValues) -> HeartbeatResult:
     """Extend the reservation of a token's attempt (BEAT); the body may name nothing else.
 
     No worker is registered: an endpoint is none.
@@ -178,7 +178,7 @@ def beat_of_attempt(call: Call, grant: AttemptGrant, body: HeartbeatValues) -> H
     return answered
 
 
-def check_reader(grant: AttemptGrant, job: JobRecord) -> None:
+def check_reader(grant: AttemptBound, job: JobRecord) -> None:
     """Refuse to show a job to whom its token no longer gives it.
 
     :raises ConflictError: the attempt is over.
@@ -186,5 +186,5 @@ def check_reader(grant: AttemptGrant, job: JobRecord) -> None:
     check_holder(job, "read", Holder(None, _attempt_of(grant)))
 
 
-def _attempt_of(grant: AttemptGrant) -> AttemptRef:
+def _attempt_of(grant: AttemptBound) -> AttemptRef:
     return AttemptRef(reservation_id=grant.reservation_id, attempt=grant.attempt)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, cast
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.failures import render_failure
-from ojs_aws.domain.jobs.outcomes import opened, read_notes, read_report
+from ojs_aws.domain.jobs.outcomes import opened, read_notes
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import Member, RawJson
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.domain.workflows.graph import ROOT, Kind

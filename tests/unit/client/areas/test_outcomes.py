@@ -96,7 +96,7 @@ async def test_outcomes_of_several_jobs(client: Client, world: World) -> None:
 
 async def test_progress_and_checkpoints_are_read(client: Client, world: World) -> None:
     """What the worker said last; nothing where it said nothing."""
-    from ojs_aws.domain.jobs.outcomes import read_report
+    from ojs_aws.domain.jobs.progress import read_report
 
     job_id = active(world.backend).id
     none = await client.progress(job_id)

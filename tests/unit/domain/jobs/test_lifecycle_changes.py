@@ -11,7 +11,7 @@ import pytest
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Replay
 from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
-from ojs_aws.domain.jobs.outcomes import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.retry import Exhaustion, RetryPolicy
 from ojs_aws.domain.timestamps import Instant

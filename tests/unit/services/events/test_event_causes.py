@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobRecord, JobState, Reservation
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.jobs.batches import BulkDone
 from ojs_aws.domain.jobs.failures import read_failure
-from ojs_aws.domain.jobs.outcomes import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.limits import Bucket
 from ojs_aws.domain.queues import Pressure, QueueInfo, QueueSettings, QueueState

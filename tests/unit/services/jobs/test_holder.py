@@ -10,7 +10,7 @@ import pytest
 from ojs_aws.domain.errors import ConflictError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.held_job import AttemptRef, Holder, attempt_of
-from ojs_aws.domain.jobs.outcomes import ProgressReport
+from ojs_aws.domain.jobs.progress import ProgressReport
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.workers import WorkerReport
 from tests.contract.test_job_store import a_job, a_reservation

@@ -9,7 +9,7 @@ import pytest
 
 from ojs_aws.domain.errors import PayloadTooLargeError
 from ojs_aws.domain.jobs.held_job import ASSUMED_SILENCE_MS
-from ojs_aws.domain.jobs.outcomes import read_report
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.outcomes import results
 from ojs_aws.services.outcomes.progress import EXTENDS_EVERY_MS

@@ -14,7 +14,7 @@ from ojs_aws.domain.errors import (
     PayloadTooLargeError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.outcomes import MAX_DATA_BYTES, Progress, read_report
+from ojs_aws.domain.jobs.progress import MAX_DATA_BYTES, Progress, read_report
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.events import events_of
 from ojs_aws.services.events.commit import Commit

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.held_job import attempt_of
-from ojs_aws.domain.jobs.outcomes import ProgressReport
+from ojs_aws.domain.jobs.progress import ProgressReport
 from ojs_aws.domain.workers import WorkerReport
 from ojs_aws.services.backend import Backend
 from tests.job_steps import fetched, pushed

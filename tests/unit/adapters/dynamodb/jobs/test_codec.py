@@ -19,7 +19,7 @@ from ojs_aws.domain.job_policies import (
     SequencePlace,
     Window,
 )
-from ojs_aws.domain.jobs.outcomes import Progress
+from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, decode
 from ojs_aws.domain.retry import read_retry_policy
 from ojs_aws.domain.timestamps import Instant

@@ -8,7 +8,7 @@ import pytest
 
 from ojs_aws.config import Settings
 from ojs_aws.domain.access import Caller, Permission
-from ojs_aws.domain.jobs.outcomes import read_report
+from ojs_aws.domain.jobs.progress import read_report
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.access.api_keys import Verdict
