@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.builtin.transaction import (
         TransactionMiddleware as TransactionMiddleware,
     )
-    from ojs_aws.middleware.builtin.validation import SchemaRegistry as SchemaRegistry
-    from ojs_aws.middleware.builtin.validation import (
+    from ojs_aws.middleware.builtin.validation.middleware import SchemaRegistry as SchemaRegistry
+    from ojs_aws.middleware.builtin.validation.middleware import (
         ValidationMiddleware as ValidationMiddleware,
     )
     from ojs_aws.middleware.chain import Timings as Timings

@@ -21,8 +21,8 @@ from ojs_aws.middleware import (
     SchemaRegistry,
     ValidationMiddleware,
 )
-from ojs_aws.middleware.builtin.validation import MAX_COMPILED
 from ojs_aws.middleware.builtin.validation.keywords import MAX_MATCHED_CHARACTERS
+from ojs_aws.middleware.builtin.validation.middleware import MAX_COMPILED
 from ojs_aws.middleware.protocols import EnqueueSide
 from tests.unit.middleware.doubles import job, store
 
