@@ -206,7 +206,10 @@ class MessageQueue:
                 QueueUrl=self.url(queue), AttributeNames=[VISIBLE, HIDDEN, DELAYED]
             )
         counts = answer["Attributes"]
-        return Backlog(*(int(counts.get(name, "0")) for name in (VISIBLE, HIDDEN, DELAYED)))
+        visible, hidden, delayed = (
+            int(counts.get(name, "0")) for name in (VISIBLE, HIDDEN, DELAYED)
+        )
+        return Backlog(visible, hidden, delayed)
 
     def _in_batches(
         self, queue: str, operation: str, call: Callable[..., Any], items: Sequence[dict[str, Any]]

@@ -299,10 +299,10 @@ MUTATIONS: Final = (
         "ojs_aws.transport.events.stream_effects:Publication._append",
         (
             (
-                "self._backend.events.append(",
+                "self.backend.events.append(",
                 (
-                    "self._memory.logged.update(event.id for event in missing)\n"
-                    "    self._backend.events.append("
+                    "self.memory.logged.update(event.id for event in missing)\n"
+                    "    self.backend.events.append("
                 ),
             ),
         ),
@@ -416,7 +416,7 @@ MUTATIONS: Final = (
         "completed-unlisted",
         "completed jobs that could not be listed are not listed later",
         "ojs_aws.transport.events.stream_effects:Consequences.list_completed",
-        (("failed.setdefault(change.number, trouble_of(problem))", "pass"),),
+        (("trouble = trouble_of(problem)", "return"),),
     ),
     Mutation(
         "deleted-alive",
