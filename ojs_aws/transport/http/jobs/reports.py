@@ -15,8 +15,8 @@ from ojs_aws.domain.jobs.held_job import AttemptRef, Holder, check_holder
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, json_type, parse_object
 
 if TYPE_CHECKING:
-    from ojs_aws.domain.job import JobRecord
     from ojs_aws.domain.credentials import AttemptBound
+    from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.workers.heartbeat import HeartbeatResult
     from ojs_aws.transport.http.calls import Call
     from ojs_aws.transport.http.workers.models import HeartbeatValues, ReportBody
