@@ -179,6 +179,7 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
     began = time.monotonic()
     command = [str(find_cdk(os.environ)), *arguments, "--no-notices", "--no-color"]
     log = emulator.folder / "cdk.log"
+    code: int | None
     with log.open("w") as output:
         try:
             code = subprocess.run(
@@ -192,9 +193,10 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
                 check=False,
             ).returncode
         except subprocess.TimeoutExpired:
-            code = -1
-    if code:
-        why = f"took more than {COMMAND_LIMIT_S:.0f} s" if code < 0 else f"failed with code {code}"
+            code = None
+    if code != 0:
+        late = f"took more than {COMMAND_LIMIT_S:.0f} s"
+        why = late if code is None else f"failed with code {code}"
         raise DeploymentError(f"cdk {arguments[0]} {why}:\n{log.read_text('utf-8', 'replace')}")
     return time.monotonic() - began
 

@@ -30,6 +30,20 @@ _UNTAGGED: Final = frozenset({"NoSuchTagSet", "NoSuchBucket"})
 _GONE: Final = MISSING | {"ResourceNotFoundException", "NoSuchBucket", "404"}
 
 
+def delete_versions(
+    client: S3Client, bucket: str, versions: Sequence[ObjectIdentifierTypeDef]
+) -> None:
+    """Delete versions of objects in one call.
+
+    :raises BackendError: an object that cannot be deleted.
+    """
+    answer = client.delete_objects(Bucket=bucket, Delete={"Objects": versions, "Quiet": True})
+    for refused in answer.get("Errors", []):
+        raise BackendError(
+            f"DeleteObjects failed: {refused.get('Code')} for '{refused.get('Key')}'."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RemovableBuckets:
     """Empties buckets that say by their tag that they go with their stack."""
@@ -52,16 +66,10 @@ class RemovableBuckets:
         """
         while page := self._page(bucket):
             with translated("DeleteObjects"):
-                answer = self.client.delete_objects(
-                    Bucket=bucket, Delete={"Objects": page, "Quiet": True}
-                )
-            for refused in answer.get("Errors", []):
-                raise BackendError(
-                    f"DeleteObjects failed: {refused.get('Code')} for '{refused.get('Key')}'."
-                )
+                delete_versions(self.client, bucket, page)
             yield len(page)
 
-    def _page(self, bucket: str) -> list[Any]:
+    def _page(self, bucket: str) -> list[ObjectIdentifierTypeDef]:
         """Return some versions and delete markers. Without versioning each version is "null"."""
         with translated("ListObjectVersions"):
             answer = self.client.list_object_versions(Bucket=bucket, MaxKeys=VERSIONS_OF_A_PAGE)
@@ -137,7 +145,10 @@ class DataRemoval:
             self.dynamodb.delete_table(TableName=name)
 
     def bucket(self, name: str) -> None:
-        """Delete a bucket with each version of each object."""
+        """Delete a bucket with each version of each object.
+
+        :raises BackendError: an object that cannot be deleted.
+        """
         with translated(f"DeleteBucket of {name}"), ignoring(_GONE):
             for page in self.s3.get_paginator("list_object_versions").paginate(Bucket=name):
                 found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
@@ -145,7 +156,7 @@ class DataRemoval:
                     {"Key": each["Key"], "VersionId": each["VersionId"]} for each in found
                 ]
                 if versions:
-                    self.s3.delete_objects(Bucket=name, Delete={"Objects": versions, "Quiet": True})
+                    delete_versions(self.s3, name, versions)
             self.s3.delete_bucket(Bucket=name)
 
     def queues(self, prefix: str) -> None:
@@ -162,4 +173,5 @@ class DataRemoval:
         with translated(f"DeleteQueue of {prefix}*"):
             pages = self.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
             for url in [url for page in pages for url in page.get("QueueUrls", ())]:
-                self.sqs.delete_queue(QueueUrl=url)
+                with ignoring(_GONE):  # a deleted queue is listed for another minute
+                    self.sqs.delete_queue(QueueUrl=url)

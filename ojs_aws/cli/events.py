@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer()
+
+PAGE: Final = 1000
+"""Events that the backend returns at once."""
 
 
 @command(
@@ -78,7 +81,10 @@ async def events(
     ] = None,
     since: Annotated[str, typer.Option(help="RFC 3339, or how long ago (2h).")] = "",
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help="How many events to show.")
+        int,
+        typer.Option(
+            "--limit", "-n", min=1, help=f"How many to show; above {PAGE} only with --since."
+        ),
     ] = 100,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep showing new events; end with Ctrl-C.")
@@ -91,9 +97,12 @@ async def events(
         async for event in log.follow(since=begin, **wanted):
             _event(session, event)
         return
+    if limit > PAGE and not since:
+        message = f"The newest events are at most {PAGE}. For more, say from when: --since 2h"
+        raise typer.BadParameter(message, param_hint="--limit")
     shown, cursor = 0, ""
     while shown < limit:
-        most = min(1000, limit - shown)
+        most = min(PAGE, limit - shown)
         start = None if cursor else begin
         page = await log.read(since=start, limit=most, cursor=cursor, **wanted)
         for event in page.events:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+LOG_LEVEL: Final = "POWERTOOLS_LOG_LEVEL"
 _EXAMPLE: Final = """\
   curl -s {url}/ojs/v1/jobs -H 'Content-Type: application/json' \\
     -d '{{"type": "demo.echo", "args": ["hello"], "options": {{"queue": "demo"}}}}'"""
@@ -37,8 +37,7 @@ def local(
         list[str] | None,
         typer.Option(
             help="A LambdaWorker to run in the server, or its handler, as module:attribute. May "
-            "be repeated. "
-            "Without one, the demo worker serves the queue 'demo'."
+            "be repeated. Without one, the demo worker serves the queue 'demo'."
         ),
     ] = None,
     endpoint_url: Annotated[
@@ -67,7 +66,8 @@ def local(
         ),
     ] = "",
     log_level: Annotated[
-        str, typer.Option(envvar="OJS_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
+        str,
+        typer.Option(envvar=["OJS_LOG_LEVEL", LOG_LEVEL], help="DEBUG, INFO, WARNING or ERROR."),
     ] = "WARNING",
 ) -> None:
     """Run the whole backend on this machine: API, storage, queues, triggers and timers.
@@ -147,26 +147,26 @@ def run_local(options: LocalOptions, log_level: str) -> None:
 
     Exits with 1 and a message when it cannot start.
     """
-    with _started(options, log_level) as server:
+    with _started("ojs-aws local", options, log_level) as server:
         _serve(server)
     print("Stopped.", flush=True)
 
 
 @contextmanager
-def _started(options: LocalOptions, log_level: str) -> Iterator[LocalServer]:
+def _started(command: str, options: LocalOptions, log_level: str) -> Iterator[LocalServer]:
     """Start a server, and stop it in the end; exit with 1 and a message if it cannot start."""
     from ojs_aws.local import StartError
     from ojs_aws.local.server import LocalServer
 
     environ = os.environ
-    environ.setdefault("POWERTOOLS_LOG_LEVEL", log_level)
+    environ[LOG_LEVEL] = log_level
     print("Starting: DynamoDB, SQS and the Lambda functions in one process ...", flush=True)
     try:
         with LocalServer(options, environ) as server:
             yield server
     except StartError as problem:
-        print(f"ojs-aws local: {problem}", file=sys.stderr)
-        raise SystemExit(1) from None
+        typer.echo(f"{command}: {problem}", err=True)
+        raise typer.Exit(1) from None
 
 
 def run_fairness_demo(port: int, jobs: int, per_s: float, *, keeps: bool) -> None:
@@ -182,7 +182,8 @@ def run_fairness_demo(port: int, jobs: int, per_s: float, *, keeps: bool) -> Non
     from ojs_aws.local.fairness_demo import FairnessDemo
 
     console = Console()
-    with _started(LocalOptions(port=port), "ERROR") as server:
+    log_level = os.environ.get(LOG_LEVEL, "ERROR")
+    with _started("ojs-aws demo fairness", LocalOptions(port=port), log_level) as server:
         serving = threading.Thread(target=server.serve)
         serving.start()
         console.print(f"Dashboard: open {server.url}/ in a browser. Ctrl-C ends the demo.\n")

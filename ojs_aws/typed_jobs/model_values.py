@@ -155,12 +155,16 @@ def _properties(schema: Any) -> set[str]:
     return found
 
 
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
 def _difference(given: object, again: object, field: str) -> WrongValueError | None:
     """Return where a value differs from what was read back; None where it does not.
 
     Objects are compared field by field: they need no ``__eq__`` of their own.
     """
-    if given == again or (isinstance(given, float) and math.isnan(given)):
+    if given == again or (_is_nan(given) and _is_nan(again)):
         return None
     if type(given) is not type(again):
         expected, came = _article(type(again)), type(given).__name__

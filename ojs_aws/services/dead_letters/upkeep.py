@@ -108,15 +108,17 @@ def _filter(value: JsonValue, field: str) -> DeadLetterFilter:
     unknown = sorted(set(value) - {"queue", "type", "error_type"})
     if unknown:
         raise _bad(f"{field}.{unknown[0][:40]}", "one of queue, type and error_type")
+    texts = _texts(value, field)
     try:
-        texts = _texts(value, field)
         return DeadLetterFilter(
             queue=texts.get("queue", ""),
             type=texts.get("type", ""),
             error_type=texts.get("error_type", ""),
         )
     except OjsError as problem:
-        raise _bad(field, problem.message) from problem
+        raise field_error(
+            field, f"The '{field}' attribute is wrong: {problem.message}"
+        ) from problem
 
 
 def _texts(value: Mapping[str, JsonValue], field: str) -> dict[str, str]:
@@ -141,7 +143,10 @@ class UpkeepReport:
 
 @dataclass(slots=True, kw_only=True)
 class DeadLetterUpkeep:
-    """Prunes and replays dead letters. Any round may be cut short; the next continues."""
+    """Prunes and replays dead letters.
+
+    Any round may be cut short. Each begins at another queue, so that all have their turn.
+    """
 
     queues: QueueRegistry
     watermarks: Callable[[], Watermarks]
@@ -162,7 +167,11 @@ class DeadLetterUpkeep:
             return UpkeepReport()
         self._next_round = this_round + 1
         pruned = replayed = failed = 0
-        for info in self.queues.all():
+        queues = sorted(self.queues.all(), key=lambda info: info.name)
+        first = (
+            this_round % len(queues) if queues else 0
+        )  # a round that is cut short reaches others
+        for info in (*queues[first:], *queues[:first]):
             if ends_at is not None and self.changer.clock.now() >= ends_at:
                 break
             try:

@@ -156,8 +156,11 @@ class Repair:
         report.workflows += len(page.workflows)
         if not is_dry:
             for workflow in page.workflows:
-                service.get(workflow.id)
-                service.workflow_advance.advance(workflow.id)
+                try:
+                    service.get(workflow.id)
+                    service.workflow_advance.advance(workflow.id)
+                except OjsError:  # one workflow must not hold up the others
+                    _logger.exception("Could not move workflow %s on", workflow.id)
         return page.cursor
 
 

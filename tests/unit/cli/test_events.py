@@ -17,6 +17,13 @@ def test_events_are_one_line_each(cli: Cli, world: World) -> None:
     assert (ran.code, "nonsense" in ran.err) == (ExitCode.USAGE, True)
 
 
+def test_more_than_a_page_needs_a_beginning(cli: Cli) -> None:
+    """The newest ones come in one page, so that more of them would be left out in silence."""
+    ran = cli.run("events", "-n", "1001")
+    assert (ran.code, "--since 2h" in ran.err) == (ExitCode.USAGE, True)
+    assert cli.run("events", "-n", "1001", "--since", "2h").code == 0
+
+
 def test_attempts_that_are_repeated_are_among_the_failures_shown(cli: Cli, world: World) -> None:
     """Of all queues and of one: five minutes, and an hour."""
     count_changes(world)

@@ -14,6 +14,8 @@ from rich.table import Table
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.cli import local
 from ojs_aws.domain.runtime import IN_ORDER
+from ojs_aws.local import StartError
+from ojs_aws.local import server as local_server
 from ojs_aws.local.fairness_demo import (
     CUSTOMERS,
     FAIR,
@@ -123,6 +125,36 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, command: str)
     assert done.exit_code == 2
     needed = f"ojs-aws {command.split(maxsplit=1)[0]} needs moto: pip install 'ojs-aws[local]'"
     assert needed in done.output
+
+
+@pytest.mark.parametrize("command", ["local", "demo fairness"])
+def test_a_server_that_cannot_start_is_said_by_its_command(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def refused(*_: object) -> None:
+        raise StartError("port 8080 is in use")
+
+    monkeypatch.setattr(local_server, "LocalServer", refused)
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "ERROR")
+    done = run_command(*command.split())
+    assert done.exit_code == 1
+    assert f"ojs-aws {command}: port 8080 is in use" in done.output
+
+
+def test_the_log_level_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the environment says."""
+    levels: list[str] = []
+
+    def refused(_: object, environ: dict[str, str]) -> None:
+        levels.append(environ["POWERTOOLS_LOG_LEVEL"])
+        raise StartError("no")
+
+    monkeypatch.setattr(local_server, "LocalServer", refused)
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "ERROR")
+    run_command("local", "--log-level", "DEBUG")
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "ERROR")
+    run_command("local")
+    assert levels == ["DEBUG", "ERROR"]
 
 
 @pytest.mark.thorough

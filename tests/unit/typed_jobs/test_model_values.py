@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from ojs_aws import Job, Jobs
 from ojs_aws.domain.json_text import RawJson
+from ojs_aws.typed_jobs.model_values import ModelCodec
 from ojs_aws.typed_jobs.values import WrongValueError
 from ojs_aws.worker import RegistrationError
 from ojs_aws.worker.executor import Succeeded
@@ -160,6 +161,12 @@ def test_what_would_be_lost_or_changed_is_not_sent(make: Callable[[], Any], fiel
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_nan_that_json_would_make_null_is_not_sent() -> None:
+    """Also where null is a value of the type."""
+    with pytest.raises(WrongValueError):
+        ModelCodec(list[float | None]).encode([float("nan")], "values")
 
 
 def test_a_subclass_is_refused_by_its_name() -> None:

@@ -57,6 +57,7 @@ def test_rules_are_read_up_to_their_bounds(rules: list[dict[str, Any]]) -> None:
         ([rule(max_replays=0)], "replay_rules[0].max_replays"),
         ([rule(max_replays=MAX_REPLAYS + 1)], "replay_rules[0].max_replays"),
         ([rule(filter={"tag": "x"})], "replay_rules[0].filter.tag"),
+        ([rule(filter={"queue": 1})], "replay_rules[0].filter.queue"),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(rules: Any, field: str) -> None:

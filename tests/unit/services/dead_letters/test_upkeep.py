@@ -34,6 +34,23 @@ def test_a_round_begins_no_queue_once_its_time_is_over(left_ms: int, pruned: int
     assert world.backend.dead_letters.upkeep.tick(ends_at).pruned == pruned
 
 
+def test_rounds_that_are_cut_short_reach_every_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has time for one queue, and begins at another one."""
+    world = World(settings=Settings(dead_letter_max_count=1, queues=("a", "b", "c")))
+    seen: list[str] = []
+
+    def prune(_: object, queue: str) -> int:
+        seen.append(queue)
+        world.clock.advance(s=1)
+        return 0
+
+    monkeypatch.setattr(upkeep.DeadLetterUpkeep, "_prune", prune)
+    for _ in range(3):
+        world.clock.advance(s=300)
+        world.backend.dead_letters.upkeep.tick(Instant(world.clock.at + 1000))
+    assert sorted(seen) == ["a", "b", "c"]
+
+
 def test_a_dead_letter_that_is_retried_while_it_is_pruned_stays() -> None:
     world = World(settings=Settings(dead_letter_max_count=1))
     oldest, _ = die(world), die(world)

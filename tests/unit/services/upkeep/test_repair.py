@@ -13,8 +13,11 @@ from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.upkeep.repair import MAX_PAGES, PAGE, RepairReport
+from ojs_aws.services.workflows.service import WorkflowService
 from ojs_aws.testing.deployment import FakeClock
 from tests.simulation.world import World
+from tests.unit.services.workflows.test_advance import definition
+from tests.unit.services.workflows.test_advance_overlaps import CHAIN
 
 ERROR = parse_object('{"type": "Broken", "message": "it broke"}')
 START = FakeClock().at
@@ -170,6 +173,23 @@ def test_sends_that_fail_end_the_request_and_the_same_request_goes_on() -> None:
         world.backend.upkeep.repair()
     world.messages.send = original  # type: ignore[method-assign]
     assert repaired(world).ready == 1
+
+
+def test_a_workflow_that_fails_does_not_hold_up_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, read = World(), list[str]()
+    for _ in range(2):
+        world.backend.workflows.service.create(definition(CHAIN))
+
+    def broken(_: object, workflow_id: str) -> None:
+        read.append(workflow_id)
+        raise BackendError("GetItem failed.")
+
+    monkeypatch.setattr(WorkflowService, "get", broken)
+    assert repaired(world).workflows == 2
+    assert len(read) == 2
+    assert caplog.text.count("Could not move workflow") == 2
 
 
 @pytest.mark.parametrize("cursor", ["nowhere|ready|", "default|completed|", "x", "default|"])
