@@ -20,6 +20,9 @@ from infra.emulator import ACCOUNT, REGION, Emulator
 
 STACK: Final = "OjsLocal"
 COMMAND_LIMIT_S: Final = 420.0
+LIMIT_S: Final = 30.0
+"""How long a command, a request, and the demo job may take."""
+ERROR_STATUS: Final = 400
 SQS_BATCHED: Final = {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
 _SILENCED_NODES: Final = ",".join(str(major) for major in range(18, 31))
 """Versions of Node about which the CDK gives no warnings."""
@@ -29,6 +32,10 @@ Say = Callable[[str], None]
 
 class DeploymentError(RuntimeError):
     """Says which step of the deployment failed, and what the tool wrote."""
+
+
+class SlowJobError(DeploymentError):
+    """Says that the demo job has not ended in time; it may still end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,15 +206,6 @@ def _cdk(emulator: Emulator, *arguments: str) -> float:
         why = late if code is None else f"failed with code {code}"
         raise DeploymentError(f"cdk {arguments[0]} {why}:\n{log.read_text('utf-8', 'replace')}")
     return time.monotonic() - began
-
-
-LIMIT_S: Final = 30.0
-"""How long a command, a request, and the demo job may take."""
-ERROR_STATUS: Final = 400
-
-
-class SlowJobError(DeploymentError):
-    """Says that the demo job has not ended in time; it may still end."""
 
 
 def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: str) -> str:

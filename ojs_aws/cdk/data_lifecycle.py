@@ -28,10 +28,10 @@ from ojs_aws.topology import (
     STATE_ATTRIBUTE,
 )
 
-TIMEOUT_S: Final = 900
+REMOVAL_TIMEOUT_S: Final = 900
 """The longest invocation, which is Lambda's longest: about half a million objects."""
 
-ANSWER_TIMEOUT_S: Final = TIMEOUT_S + 120
+ANSWER_TIMEOUT_S: Final = REMOVAL_TIMEOUT_S + 120
 """How long CloudFormation waits for the answer; an hour by itself."""
 
 
@@ -39,8 +39,7 @@ class StackRemoval(Construct):
     """Define a custom resource whose deletion empties a bucket and deletes queues of first use.
 
     It is deleted after everything that could put a document or make a queue, and before the
-    bucket. Its function may not touch what the template does not say goes with the stack: it looks
-    for the tags of bucket and queues.
+    bucket. Its function may touch only what the template marks by tags as going with the stack.
 
     :ivar function: what CloudFormation invokes.
     :ivar resource: stands for the documents and the queues.
@@ -73,13 +72,13 @@ class StackRemoval(Construct):
                 description="Open Job Spec: Removes data with the stack",
                 service="ojs-removal",
                 environment={"OJS_QUEUE_PREFIX": prefix},
-                timeout_s=TIMEOUT_S,
+                timeout_s=REMOVAL_TIMEOUT_S,
                 log_retention=log_retention,
                 log_level=log_level,
             ),
         )
         # Nobody waits any more for the answer of an event that is older.
-        self.function.configure_async_invoke(max_event_age=Duration.seconds(TIMEOUT_S))
+        self.function.configure_async_invoke(max_event_age=Duration.seconds(REMOVAL_TIMEOUT_S))
         pattern, tagged = queues.any_queue_arn, {f"aws:ResourceTag/{OWNER_TAG}": prefix}
         self._allow("sqs:ListQueues", "*")  # SQS knows no resource for it
         self._allow("sqs:ListQueueTags", pattern)
@@ -118,7 +117,7 @@ class StackRemoval(Construct):
         )
 
 
-BATCH: Final = 1000
+EXPORT_BATCH: Final = 1000
 """Records of one invocation; Lambda hands over six megabytes at most."""
 
 
@@ -145,7 +144,7 @@ class JobExportProps:
     :ivar table: the table with the stream.
     :ivar encryption_key: a KMS key of your own for the bucket; None: S3's.
     :ivar removal_policy: what becomes of the files when the stack goes.
-    :ivar removal: removes them then, if they go, too.
+    :ivar removal: empties the bucket when the stack goes, if its files are to go, too.
     """
 
     function: lambda_.Function
@@ -202,7 +201,7 @@ class JobExport(Construct):
             props.table,
             self.failures,
             [exported_changes()],
-            batch_size=BATCH,
+            batch_size=EXPORT_BATCH,
             window_s=options.wait_s,
         )
         self.late = alarm(

@@ -37,9 +37,9 @@ from ojs_aws.topology import (
 if TYPE_CHECKING:
     from aws_cdk import aws_ecs as ecs
 
-NAME: Final = "event_jobs"
-TIMEOUT_S: Final = 30
-MAX_RECEIVES: Final = 20
+EVENT_JOBS: Final = "event_jobs"
+EVENT_TIMEOUT_S: Final = 30
+EVENT_RECEIVES: Final = 20
 """Tries of an event: an hour, as the queue hides it for three minutes each time."""
 MAX_RULES_BYTES: Final = 2500
 """Of a function's variables, which have 4 KB together."""
@@ -72,7 +72,7 @@ class EventJobs(Construct):
     :ivar queue: holds the events until their jobs are enqueued.
     :ivar dead: holds the events that made no job in an hour, for 14 days. A redrive tries them
         again.
-    :ivar failed: rings when there is one.
+    :ivar failed: rings while ``dead`` holds an event.
     """
 
     def __init__(self, scope: Construct, id_: str, props: EventJobsProps) -> None:
@@ -87,8 +87,10 @@ class EventJobs(Construct):
         self.queue = own_queue(
             self,
             "Queue",
-            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_S),
-            dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead, max_receive_count=MAX_RECEIVES),
+            visibility_timeout=Duration.seconds(VISIBILITY_PER_TIMEOUT * EVENT_TIMEOUT_S),
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.dead, max_receive_count=EVENT_RECEIVES
+            ),
         )
         self.function.add_event_source(
             sources.SqsEventSource(
@@ -122,19 +124,19 @@ class EventJobs(Construct):
         bundle = backend_bundle(of_backend.target, tracing=of_backend.tracing)
         environment = {**props.backend.environment, EVENT_RULES: rules}
         if of_backend.extensions is not None:
-            bundle = of_backend.extensions.bundled_with(bundle, NAME)
-            environment |= of_backend.extensions.environment(NAME)
+            bundle = of_backend.extensions.bundled_with(bundle, EVENT_JOBS)
+            environment |= of_backend.extensions.environment(EVENT_JOBS)
         return OjsFunction(
             self,
             "Function",
             OjsFunctionProps(
-                handler=f"functions.{NAME}.handler.handler",
+                handler=f"functions.{EVENT_JOBS}.handler.handler",
                 bundle=bundle,
                 description="Open Job Spec: enqueues the jobs of events",
                 service="ojs-event-jobs",
                 environment=environment,
                 memory_mb=props.memory_mb,
-                timeout_s=TIMEOUT_S,
+                timeout_s=EVENT_TIMEOUT_S,
                 tracing=of_backend.tracing,
                 loops=any(rule.own_events for rule in props.rules),
             ),
@@ -173,7 +175,7 @@ def _like(wanted: str) -> list[str]:
     return events.Match.prefix(wanted[:-1]) if wanted.endswith("*") else [wanted]
 
 
-HANDLER: Final = "ojs_aws.contrib.sqlalchemy.lambda_relay.handler"
+RELAY_HANDLER: Final = "ojs_aws.contrib.sqlalchemy.lambda_relay.handler"
 _LATE_PERIODS: Final = 3
 
 
@@ -206,7 +208,7 @@ class OutboxRelayFunctionProps(FunctionOptions):
 
 
 class OutboxRelayFunction(Construct):
-    """Define a function that sends the committed jobs of an outbox, once a minute.
+    """Define a function that sends the committed jobs of an outbox, every ``interval_minutes``.
 
     An invocation that fails is not repeated: the next one does its work, too. The database must let
     the function in: ``database.connections.allow_default_port_from(relay.function)``.
@@ -230,7 +232,7 @@ class OutboxRelayFunction(Construct):
             self,
             "Function",
             OjsFunctionProps(
-                handler=HANDLER,
+                handler=RELAY_HANDLER,
                 bundle=Bundle(
                     target=backend.props.target,
                     lock=lock_of(tracing=tracing),

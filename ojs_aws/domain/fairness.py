@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import Job
@@ -32,7 +32,7 @@ COST_NS: Final = 2_000
 """How far one start of weight 1 moves its key on in virtual time (nanoseconds).
 
 So little that virtual time never overtakes the clock: a list starts fewer than 500,000 jobs a
-second. An empty queue can then take the clock, which is behind nobody's last start.
+second. So an empty queue can begin at the clock's time: each earlier start is before it.
 """
 
 LEAST_WEIGHT: Final = 0.01
@@ -45,8 +45,10 @@ One that is further ahead was placed by a clock that is ahead, and begins again 
 """
 
 EMPTY_STEP_MS: Final = 200
-"""An empty list is at the begin of such a span of the clock. So two keys that come at once stand at
-the same place, even if the index shows neither to the other yet."""
+"""An empty list begins at the clock's time, rounded down to such a span.
+
+So two keys that come at once begin at the same time, even if the index shows neither to the other.
+"""
 
 BY_RUN_TIME: Final = "run_time"
 """The ``cost`` of a queue whose keys share time instead of starts."""
@@ -61,7 +63,9 @@ What was learnt may be wrong: a type behaves otherwise today, or one job took a 
 UNKNOWN_COST: Final = 1.0
 
 DOUBTS: Final = 5
-"""Runs of the mean length that count with a type's own: the first run moves its cost by a sixth."""
+"""A new type counts as if it had run so often at the mean length.
+
+So its first run moves its cost by a sixth."""
 
 MOST_RUNS: Final = 5_000
 """Runs of a queue that are remembered, of all types together; older ones fade."""
@@ -255,7 +259,7 @@ class Runs:
 
 NO_RUNS: Final = Runs(0, 0)
 
-RunTimes = Mapping[str, Runs]
+RunTimes: TypeAlias = Mapping[str, Runs]
 """The runs of a queue's jobs, by their type."""
 
 
@@ -275,7 +279,7 @@ def added_runs(known: RunTimes, more: RunTimes) -> dict[str, Runs]:
 
 
 def costs_of(known: RunTimes) -> dict[str, float]:
-    """Return what a start of each type costs; no type that is not here has another cost than 1."""
+    """Return what a start of each type costs; a type that is missing costs 1."""
     runs = sum(each.count for each in known.values())
     total_ms = sum(each.total_ms for each in known.values())
     if runs <= 0 or total_ms < 1:

@@ -104,7 +104,7 @@ CREATED: Final = "tenant.created"
 SUSPENDED: Final = "tenant.suspended"
 RESUMED: Final = "tenant.resumed"
 CHANGES: Final = "changes"
-"""The member of a recorded operation's target that names the events of what it did to a tenant."""
+"""The member of an operation's target that lists the tenant's events that it caused."""
 
 _COUNT: Final = f"a whole number from 0 to {LARGEST}, or null"
 _WINDOW: Final = 'an object such as {"limit": 1000, "period": "PT1M"}, or null'

@@ -37,7 +37,10 @@ class EnqueueMiddleware(Protocol):
     """
 
     async def call(self, job: Job, call_next: EnqueueNext) -> Job | None:
-        """Pass the job on, drop it (None without ``call_next``), or raise and nothing is stored."""
+        """Pass the job on, drop it, or raise an error, so that nothing is stored.
+
+        To drop it, return None without ``call_next``.
+        """
 
 
 class ExecutionMiddleware(Protocol):
@@ -214,9 +217,8 @@ def method_of(member: object, interface: Interface) -> tuple[Call | None, str]:
             return found, name
     if interface in (ENQUEUE, EXECUTE) and callable(member) and not _has_any(member):
         return member, type(member).__name__
-    for name, call in marked_methods(member, interface.name).items():
-        return call, name
-    return None, ""
+    marked = marked_methods(member, interface.name).items()
+    return next(((call, name) for name, call in marked), (None, ""))
 
 
 def hook_name_of(member: object) -> str:

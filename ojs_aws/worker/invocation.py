@@ -39,7 +39,7 @@ AFTERLIFE_S: Final = 5.0
 """How long a reservation outlives the invocation that holds it, in seconds."""
 
 GIVE_UP: Final = 0.75
-"""Part of the margin that is left when jobs are given up. Their own deadline is its beginning:
+"""Part of the margin that is left when jobs are given up. Jobs end where the margin begins:
 those with a timeout have failed by then, and said so."""
 
 CLAIMED_TOGETHER: Final = 10
@@ -76,7 +76,7 @@ LimitsOf: TypeAlias = Callable[[str], LimitOfType | None]
 
 @dataclass(slots=True)
 class Turn:
-    """Holds one message of the batch and its outcome."""
+    """Holds one message of the batch, and the claim of its job."""
 
     record: Record
     claim: asyncio.Future[Claimed] = field(
@@ -174,7 +174,7 @@ class Invocation:
         return None
 
     async def _reject(self, raw: Mapping[str, Any]) -> str:
-        """Move a message to the dead-letter queue; return its id if it must come back."""
+        """Move a message to the dead-letter queue; return its id, empty if it stays."""
         queue = self.queues[queue_name_of(raw)]
         job_messages, body = self.backend.job_messages, str(raw.get("body", ""))
         try:
@@ -227,8 +227,8 @@ class Invocation:
     def _claim_all(self, turns: Sequence[Turn]) -> list[asyncio.Future[None]]:
         """Start to claim jobs: the messages of a queue together, some at a time.
 
-        All of them permit the first job in line: claims side by side would only take it from each
-        other, and each would look at the head of the queue again.
+        Each message permits to claim the first job in line. Claims side by side would only take it
+        from each other, and each would look at the head of the queue again.
         """
         by_queue: dict[str, list[Turn]] = {}
         for turn in turns:

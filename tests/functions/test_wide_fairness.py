@@ -89,7 +89,7 @@ def test_a_due_job_comes_before_the_backlog_of_its_line(office: FairOffice) -> N
     office.push_of("flood", 8 * LINES)
     office.push(type="job.due", scheduled_at="+PT10S", fairness={"key": "due"})
     office.clock.advance(s=11)
-    assert "due" in office.started(2 * LINES)
+    assert "due" in office.started(6 * LINES)  # 7 on the average, rarely more than 20
 
 
 def test_keys_have_virtual_times_in_each_line(office: FairOffice) -> None:

@@ -80,7 +80,7 @@ _OPTIONS: Final = {
     "batch_jobs": typer.Option(min=1, help="Jobs in each batch."),
     "scheduled": typer.Option(min=0, max=1, help="Share of scheduled jobs."),
 }
-"""The options for the fields of a workload, which have their types and defaults."""
+"""The options for the fields of ``Workload``, which give them their types and defaults."""
 
 
 app = typer.Typer()

@@ -54,7 +54,7 @@ class ChosenJobs:
     until: Until = ""
     tag: Annotated[str, typer.Option(help="Only jobs that have this tag.")] = ""
     error: Annotated[
-        str, typer.Option(help="Only jobs whose latest error has this text, in any case.")
+        str, typer.Option(help="Only jobs whose latest error has this text (ignoring case).")
     ] = ""
 
     @property

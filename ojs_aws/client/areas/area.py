@@ -62,7 +62,7 @@ class Area:
     ) -> list[dict[str, JsonValue]]:
         """Read all pages of a list.
 
-        :param names: of the member that holds the items; backends use different ones.
+        :param names: possible names of the member that holds the items.
         """
         found: list[dict[str, JsonValue]] = []
         cursor = ""

@@ -146,7 +146,7 @@ class QueueEntry:
 class BindingEntry:
     """Describes what a queue is, or may be, bound to (docs/lambda-bindings.md).
 
-    It is a Lambda function, or an endpoint (docs/push-delivery.md).
+    It is a Lambda function, an endpoint (docs/push-delivery.md) or an ECS task.
 
     :ivar job_types: that it runs; none while nobody has registered any.
     :ivar is_registered: whether they were registered, and are not the stack's.

@@ -1,6 +1,6 @@
 """Remember the client that typed jobs are sent by, and let tests take the place of the backend.
 
-Nothing here is used in production but the question itself, which reads one empty list.
+In production there is no substitute. All that it costs there is a look at an empty list.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Describes ECS tasks: what binds job types to one, which attempt it runs, what its end means.
 
-An event of EventBridge and an answer to DescribeTasks describe a task in the same form.
+An event of EventBridge and an answer to DescribeTasks describe a task in almost the same
+form. Instants of an event are texts, which nobody reads.
 """
 
 from __future__ import annotations
@@ -133,9 +134,9 @@ _CANNOT_WORK: Final = (
     "ResourceInitializationError",
     "exec format error",
 )
-"""What ECS says where the next task of the definition will not start either."""
+"""Parts of ECS's reasons after which the next task of the definition will not start either."""
 _TRANSIENT: Final = ("toomanyrequests", "rate exceeded", "rate limit", "throttl", "capacity")
-"""What the same errors say, in lower case, where it soon may."""
+"""Parts of such reasons, in lower case, after which it soon may start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +266,7 @@ def _containers(described: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _exit_code(containers: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the first exit code that is not 0; None if a container has none."""
+    """Return the first exit code that is not 0; 0 if all are 0; None if one is missing."""
     codes = [each.get("exitCode") for each in containers]
     if failed := [code for code in codes if code]:
         return int(failed[0])

@@ -1,9 +1,9 @@
-"""Prunes and replays dead letters by rule (ojs-dead-letter, 7 and 8).
+"""Reads replay rules; prunes and replays dead letters by them (ojs-dead-letter, 7 and 8).
 
-Age prunes through the table's time to live, at no cost. The number of dead letters is looked at
-every five minutes, queue by queue. Replay remembers, for each rule and queue, up to which instant
-it has looked: every dead letter is looked at when its time has come, and then no more. The last
-minute is looked at again, since the index may show rows late.
+Old dead letters end by the table's time to live, at no cost. The number of dead letters is looked
+at every five minutes, queue by queue. Replay remembers, for each rule and queue, up to which
+instant it has looked: every dead letter is looked at when its time has come, and then no more. The
+last minute is looked at again, since the index may show rows late.
 """
 
 from __future__ import annotations

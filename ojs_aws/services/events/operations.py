@@ -1,4 +1,4 @@
-"""Makes the events of workers, and of what operators change: queues, limits, schemas, many jobs.
+"""Makes the events of queues, limits, tenants and schemas, and of changes of many jobs.
 
 ojs-events, section 4.2; ojs-queue-config; ojs-backpressure, section 10.1.
 """
@@ -110,7 +110,7 @@ def pressure_events(
 ) -> list[MadeEvent]:
     """Return ``backpressure.warning`` and ``.cleared``, ``queue.full``, ``.rejected`` with a count.
 
-    A queue is full once until it is known to have had room.
+    ``queue.full`` comes once. It can come again after the queue had room.
     """
     if after is None:
         return []
@@ -146,7 +146,7 @@ def _queue_event(kind: str, queue: str, time: Instant, data: dict[str, JsonValue
 def limit_events(before: Bucket | None, after: Bucket | None, commit: Commit) -> list[MadeEvent]:
     """Return ``rate_limit.exceeded``, ``.released`` and ``.dynamic_adjusted``.
 
-    One of each for the time in which jobs have to wait, not one for each job or each look:
+    Each comes once for the time in which jobs have to wait, not once for each job or look:
     the first refusal reports that the limit is exceeded, the next job that begins that it is
     released.
     """

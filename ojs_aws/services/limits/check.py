@@ -77,7 +77,7 @@ class LimitedTypes:
     def of(self, queue: str) -> frozenset[str]:
         """Return the buckets of types that apply to jobs of a queue.
 
-        :raises BackendError: it cannot be read: no job may begin then that should wait.
+        :raises BackendError: it cannot be read. No job begins then, since it might have to wait.
         """
         now = self.clock.now()
         if self._looked_at is None or now >= self._looked_at + LOOK_EACH_MS:

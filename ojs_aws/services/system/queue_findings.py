@@ -1,4 +1,4 @@
-"""Finds queues that need attention: growing backlogs, and busy lines; describes a finding."""
+"""Describes what a finding is, and finds queues with growing backlogs or busy lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from ojs_aws.services.system.statistics import RECENT_MS, Totals
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
     from ojs_aws.services.queues.stats import QueueStatistics
-    from ojs_aws.services.system.statistics import Totals
 
 Sees = Callable[[str, str | None], bool]
 """Says whether the caller may see a queue, and jobs of a type if one is given."""
@@ -261,8 +260,8 @@ def _started_per_s(totals: Totals, name: str) -> float:
 def _load_now(totals: Totals, name: str) -> float:
     """Return the load of a queue in the last minutes.
 
-    Nobody counts which jobs were scheduled. Jobs that are scheduled for a second or more are among
-    those that are scheduled now.
+    Nobody counts which jobs were scheduled. Those that were scheduled for at least a second later
+    are among the jobs that are scheduled now, whose number is a bound.
     """
     counts, did = totals.by_queue[name]
     started = _started_per_s(totals, name)

@@ -36,8 +36,8 @@ class Removal:
     """Removes what would hinder or outlive the deletion of a stack.
 
     CloudFormation asks for this not only when the stack goes. It also asks when the stack is
-    changed to keep its data, and then nothing may be lost. The bucket decides: by then the same
-    change has taken its tag away.
+    changed to keep its data, and then nothing may be lost. The bucket decides: if its data is kept,
+    the same change has removed its tag by then.
 
     :ivar delete_queues: deletes the queues of first use, step by step.
     """

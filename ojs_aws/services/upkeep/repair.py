@@ -4,8 +4,8 @@ A table that was restored from a backup says what the jobs are; SQS is not part 
 sweep alone would bring every job back, a hundred a minute and queue. A repair does it at once, page
 by page: a request does a bounded part and its cursor goes on. A message too many finds nothing to
 run, and is deleted. Changes that nobody could handle for a day are lost to the stream; the table
-still says what should have followed from them. Nothing is decided here, and what is there already
-is left alone, so repeating all of it is harmless.
+still says what should have followed from them. What is there already is left
+alone, so repeating all of it is harmless.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _SEPARATOR: Final = "|"
 _WORKFLOWS: Final = "workflows"
 
 SETTLING_MS: Final = 600_000
-"""Jobs that were completed later than this ago are left to the stream."""
+"""Jobs that were completed less than this time ago are left to the stream."""
 
 CHUNK: Final = 50_000
-"""Jobs that are compared with the lists together."""
+"""Jobs that one pass compares with the lists."""
 
 COMPARED: Final = 1000
-"""Rows of a list that are read at once for that."""
+"""Rows of a list that it reads for a page."""
 
 _logger = logging.getLogger(__name__)
 

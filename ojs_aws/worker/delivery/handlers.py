@@ -71,7 +71,7 @@ class BoundEndpoints:
     def __call__(self, ctx: JobContext) -> object:
         """Deliver a job, and return its result.
 
-        Makes a read for the jobs of a second, and none for the others.
+        Reads the bindings of a queue at most once a second.
 
         :raises JobError: as :class:`~ojs_aws.worker.delivery.endpoint.HttpDelivery` does.
         """
@@ -97,7 +97,7 @@ class BoundEndpoints:
 
         Makes the read that their deliveries would make.
 
-        :raises BackendError: it cannot be read: no job may begin then that should wait.
+        :raises BackendError: it cannot be read. No job begins then, since it might have to wait.
         """
         return limits_of(self._bound(queue, self._states(queue)), queue)
 
@@ -241,7 +241,7 @@ def deliver_as_bound(
 ) -> tuple[DeliveringHandler, LimitsOf]:
     """Return a handler that sends each job to the endpoint which somebody registered for its type.
 
-    Beside it stands what says which limits the claims of jobs have to keep.
+    Also returns the function that says which limits the jobs' claims have to keep.
 
     :param backend: returns the backend, when it is first needed.
     :param prefixes: below which the URLs of each binding may be.

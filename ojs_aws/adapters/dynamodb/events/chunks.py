@@ -1,10 +1,10 @@
 """Packs events into items of the log, and decides which chunk is surely the last.
 
 Chunks expire, and DynamoDB removes what has expired within days and in no order: the newest may be
-gone while an older one is still there. Who took the number behind that one would use it a second
-time, and readers whose cursor is past it would see nothing. So the number behind a chunk is taken
-only while no chunk behind it can have expired: no chunk expires before the one in front of it, and
-the last one that was found has some time left itself.
+gone while an older one is still there. A writer that took the next number after that older
+chunk would use one for the second time, and readers whose cursor is past it would see nothing. So a
+writer takes the next number only while no later chunk can have expired: no chunk expires before an
+earlier one, and the last one that was found has some time left itself.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _rows_of(events: Sequence[Event]) -> Value:
 def _columns_of(events: Sequence[Event]) -> Value:
     """Return events column by column; data refers to the subject, which it mostly names.
 
-    Rows, where somebody's data holds the very sign of such a reference: JSON never does.
+    If data contains the sign of such a reference itself, it returns rows. Valid JSON never does.
     """
     if any(SUBJECT in event.data for event in events):
         return _rows_of(events)
@@ -118,7 +118,7 @@ def _columns_of(events: Sequence[Event]) -> Value:
 def _packed_ids(events: Sequence[Event]) -> str:
     """Return what the ids have beside the times of their events; empty if one has another form.
 
-    This is chance, which does not get shorter: as text it would be half of a chunk.
+    These bits are random, and do not compress: as text it would be half of a chunk.
     """
     tails = bytearray()
     for event in events:

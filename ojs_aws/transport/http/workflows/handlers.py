@@ -1,4 +1,4 @@
-"""Handles workflows (HTTP binding, section 14; ojs-workflows, section 11)."""
+"""Handles workflows, and declares the answers (HTTP binding, section 14; ojs-workflows, 11)."""
 
 from __future__ import annotations
 
