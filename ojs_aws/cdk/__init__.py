@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.api.http_api import OjsHttpApi as OjsHttpApi
     from ojs_aws.cdk.api.http_api import OjsHttpApiProps as OjsHttpApiProps
     from ojs_aws.cdk.bundle import Target as Target
-    from ojs_aws.cdk.data_lifecycle import ExportOptions as ExportOptions
-    from ojs_aws.cdk.data_lifecycle import JobExport as JobExport
-    from ojs_aws.cdk.data_lifecycle import JobExportProps as JobExportProps
     from ojs_aws.cdk.endpoints import JobEndpoint as JobEndpoint
     from ojs_aws.cdk.endpoints import JobEndpointProps as JobEndpointProps
+    from ojs_aws.cdk.event_jobs import EventJobs as EventJobs
+    from ojs_aws.cdk.event_jobs import EventJobsProps as EventJobsProps
     from ojs_aws.cdk.function_options import FunctionOptions as FunctionOptions
     from ojs_aws.cdk.function_options import Provisioned as Provisioned
     from ojs_aws.cdk.function_options import SnapStart as SnapStart
@@ -44,12 +43,11 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.job_backend import JobBackend as JobBackend
     from ojs_aws.cdk.job_backend_props import BackendExtensions as BackendExtensions
     from ojs_aws.cdk.job_backend_props import JobBackendProps as JobBackendProps
+    from ojs_aws.cdk.job_export import ExportOptions as ExportOptions
+    from ojs_aws.cdk.job_export import JobExport as JobExport
+    from ojs_aws.cdk.job_export import JobExportProps as JobExportProps
     from ojs_aws.cdk.job_queues import JobQueues as JobQueues
     from ojs_aws.cdk.job_queues import JobQueuesProps as JobQueuesProps
-    from ojs_aws.cdk.job_sources import EventJobs as EventJobs
-    from ojs_aws.cdk.job_sources import EventJobsProps as EventJobsProps
-    from ojs_aws.cdk.job_sources import OutboxRelayFunction as OutboxRelayFunction
-    from ojs_aws.cdk.job_sources import OutboxRelayFunctionProps as OutboxRelayFunctionProps
     from ojs_aws.cdk.job_table import JobTable as JobTable
     from ojs_aws.cdk.job_table import JobTableProps as JobTableProps
     from ojs_aws.cdk.job_table import RestoredTable as RestoredTable
@@ -59,6 +57,8 @@ if TYPE_CHECKING:
     from ojs_aws.cdk.monitoring.dashboard import BackendDashboardProps as BackendDashboardProps
     from ojs_aws.cdk.ojs_function import OjsFunction as OjsFunction
     from ojs_aws.cdk.ojs_function import OjsFunctionProps as OjsFunctionProps
+    from ojs_aws.cdk.outbox_relay import OutboxRelayFunction as OutboxRelayFunction
+    from ojs_aws.cdk.outbox_relay import OutboxRelayFunctionProps as OutboxRelayFunctionProps
     from ojs_aws.cdk.triggers import ChangeStream as ChangeStream
     from ojs_aws.cdk.triggers import ChangeStreamProps as ChangeStreamProps
     from ojs_aws.cdk.triggers import TickSchedule as TickSchedule

@@ -11,9 +11,9 @@ from constructs import Construct
 
 from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.bundle import backend_bundle, with_services
-from ojs_aws.cdk.data_lifecycle import ExportOptions
 from ojs_aws.cdk.function_options import WarmStart, secret_services, secrets_environment
 from ojs_aws.cdk.job_backend_props import JobBackendProps
+from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import (
     API_KEYS,

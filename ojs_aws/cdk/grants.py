@@ -14,7 +14,6 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from ojs_aws.cdk.data_lifecycle import StackRemoval
 from ojs_aws.cdk.job_queues import JobQueues
 from ojs_aws.cdk.job_table import JobTable
 from ojs_aws.cdk.permissions import (
@@ -26,6 +25,7 @@ from ojs_aws.cdk.permissions import (
     READ_DOCUMENT,
     Permissions,
 )
+from ojs_aws.cdk.stack_removal import StackRemoval
 from ojs_aws.topology import DOCUMENT_PREFIX, KEY_PARTITION, OWNER_TAG
 
 JOB_PARTITIONS: Final = "job#*"

@@ -24,7 +24,6 @@ from ojs_aws.cdk.backend_stack import (
     next_command,
     warn_of_other_target,
 )
-from ojs_aws.cdk.data_lifecycle import JobExport, JobExportProps, StackRemoval
 from ojs_aws.cdk.endpoints import DashboardPage, asked_job_endpoint
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
@@ -33,10 +32,12 @@ from ojs_aws.cdk.job_backend_props import (
     check_settings,
     settings_of,
 )
+from ojs_aws.cdk.job_export import JobExport, JobExportProps
 from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
 from ojs_aws.cdk.job_table import JobTable, JobTableProps
 from ojs_aws.cdk.monitoring.alarms import BackendAlarms, BackendAlarmsProps, alarms_in, notify
 from ojs_aws.cdk.monitoring.dashboard import BackendDashboard, BackendDashboardProps
+from ojs_aws.cdk.stack_removal import StackRemoval
 from ojs_aws.cdk.storage import documents_bucket, expire_events
 from ojs_aws.cdk.triggers import (
     ChangeStream,

@@ -16,8 +16,8 @@ from aws_cdk import aws_sns as sns
 
 from ojs_aws.cdk.api.access import Access, ApiKeys, OidcSignIn, sign_in_of
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, Target, default_target
-from ojs_aws.cdk.data_lifecycle import ExportOptions
 from ojs_aws.cdk.function_options import WarmStart
+from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.job_table import RestoredTable
 from ojs_aws.config import Settings, describe_settings, variable_of
 from ojs_aws.topology import DEFAULT_QUEUE, QUEUE_SEPARATOR

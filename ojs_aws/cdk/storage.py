@@ -84,7 +84,7 @@ def private_bucket(
 
     :param key: a KMS key of your own; None: S3's.
     :param removal_policy: what becomes of it when the stack goes. If it goes, too, a tag says so,
-        without which :class:`ojs_aws.cdk.data_lifecycle.StackRemoval` leaves its objects alone.
+        without which :class:`ojs_aws.cdk.stack_removal.StackRemoval` leaves its objects alone.
     :param why_unlogged: why S3 writes no access log of it.
     """
     bucket = s3.Bucket(

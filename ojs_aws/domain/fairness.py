@@ -45,10 +45,8 @@ One that is further ahead was placed by a clock that is ahead, and begins again 
 """
 
 EMPTY_STEP_MS: Final = 200
-"""An empty list begins at the clock's time, rounded down to such a span.
-
-So two keys that come at once begin at the same time, even if the index shows neither to the other.
-"""
+"""An empty list begins at the clock's time, rounded down to this span. So two keys that come at once
+begin at the same time, even if the index shows neither to the other yet."""
 
 BY_RUN_TIME: Final = "run_time"
 """The ``cost`` of a queue whose keys share time instead of starts."""
@@ -63,9 +61,7 @@ What was learnt may be wrong: a type behaves otherwise today, or one job took a 
 UNKNOWN_COST: Final = 1.0
 
 DOUBTS: Final = 5
-"""A new type counts as if it had run so often at the mean length.
-
-So its first run moves its cost by a sixth."""
+"""A type counts as if it had run so often at the mean length: its first run moves it by a sixth."""
 
 MOST_RUNS: Final = 5_000
 """Runs of a queue that are remembered, of all types together; older ones fade."""

@@ -11,8 +11,8 @@ import pytest
 from aws_cdk import App, Stack
 
 from ojs_aws.cdk import EventJobs, EventJobsProps, EventRule, JobBackend, JobBackendProps
+from ojs_aws.cdk.event_jobs import MAX_RECEIVES, TIMEOUT_S, checked_rules
 from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.job_sources import EVENT_RECEIVES, EVENT_TIMEOUT_S, checked_rules
 from ojs_aws.config import Settings
 from tests.infra.conftest import NO_BUNDLING, Synthesised
 from tests.infra.templates import of_stack
@@ -89,7 +89,7 @@ def test_the_examples_of_the_page_work() -> None:
 
 
 def test_the_page_says_how_long_an_event_is_tried_and_known() -> None:
-    assert EVENT_RECEIVES * VISIBILITY_PER_TIMEOUT * EVENT_TIMEOUT_S == 3600
+    assert MAX_RECEIVES * VISIBILITY_PER_TIMEOUT * TIMEOUT_S == 3600
     assert "comes again for an hour" in PAGE
     assert Settings().completed_retention_s == 7 * 86_400
     assert "seven days by default" in PAGE
