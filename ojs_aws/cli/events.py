@@ -83,7 +83,10 @@ async def events(
     limit: Annotated[
         int,
         typer.Option(
-            "--limit", "-n", min=1, help=f"How many to show; above {PAGE} only with --since."
+            "--limit",
+            "-n",
+            min=1,
+            help=f"How many to show; above {PAGE} only with --since. --follow shows all.",
         ),
     ] = 100,
     follow: Annotated[

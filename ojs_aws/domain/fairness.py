@@ -45,8 +45,8 @@ One that is further ahead was placed by a clock that is ahead, and begins again 
 """
 
 EMPTY_STEP_MS: Final = 200
-"""An empty list begins at the clock's time, rounded down to this span. So two keys that come at once
-begin at the same time, even if the index shows neither to the other yet."""
+"""An empty list begins at the clock's time, rounded down to this span. So two keys that come at
+once begin at the same time, even if the index shows neither to the other yet."""
 
 BY_RUN_TIME: Final = "run_time"
 """The ``cost`` of a queue whose keys share time instead of starts."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,3 +42,21 @@ def test_a_demo_job_that_fails_is_a_failure(job: dict[str, Any]) -> None:
     job["state"] = "discarded"
     with pytest.raises(DeploymentError, match="The job failed"):
         deploy_local._try_job("http://api", "", is_once=False)
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [("exit 3", "failed with code 3"), ("kill -9 $$", "failed with code -9")],
+)
+def test_a_cdk_that_fails_is_said_with_its_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, why: str
+) -> None:
+    """One that was killed has not taken too long."""
+    cdk = tmp_path / "cdk"
+    cdk.write_text(f"#!/bin/sh\n{script}\n")
+    cdk.chmod(0o755)
+    monkeypatch.setattr(deployment, "find_cdk", lambda _: cdk)
+    monkeypatch.setattr(deployment, "cdk_environment", lambda _: {})
+    emulator: Any = SimpleNamespace(folder=tmp_path)
+    with pytest.raises(DeploymentError, match=why):
+        deployment._cdk(emulator, "deploy")

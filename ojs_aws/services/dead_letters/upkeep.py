@@ -168,9 +168,7 @@ class DeadLetterUpkeep:
         self._next_round = this_round + 1
         pruned = replayed = failed = 0
         queues = sorted(self.queues.all(), key=lambda info: info.name)
-        first = (
-            this_round % len(queues) if queues else 0
-        )  # a round that is cut short reaches others
+        first = this_round % max(len(queues), 1)
         for info in (*queues[first:], *queues[:first]):
             if ends_at is not None and self.changer.clock.now() >= ends_at:
                 break

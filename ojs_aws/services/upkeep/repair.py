@@ -153,14 +153,16 @@ class Repair:
         """Read each running workflow, which takes over jobs that have ended."""
         service = self.workflows()
         page = service.list(WorkflowState.RUNNING, WORKFLOWS_PAGE, cursor)
-        report.workflows += len(page.workflows)
-        if not is_dry:
-            for workflow in page.workflows:
-                try:
+        for workflow in page.workflows:
+            try:
+                if not is_dry:
                     service.get(workflow.id)
                     service.workflow_advance.advance(workflow.id)
-                except OjsError:  # one workflow must not hold up the others
-                    _logger.exception("Could not move workflow %s on", workflow.id)
+                report.workflows += 1
+            except OjsError as problem:
+                if problem.retryable:  # so the request may be repeated, with the same cursor
+                    raise
+                _logger.exception("Could not move workflow %s on", workflow.id)
         return page.cursor
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import BackendError, InvalidRequestError
+from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
@@ -175,21 +175,39 @@ def test_sends_that_fail_end_the_request_and_the_same_request_goes_on() -> None:
     assert repaired(world).ready == 1
 
 
-def test_a_workflow_that_fails_does_not_hold_up_the_others(
+def test_a_workflow_that_is_gone_does_not_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world, read = World(), list[str]()
-    for _ in range(2):
-        world.backend.workflows.service.create(definition(CHAIN))
+    world = World()
+    gone, other = (world.backend.workflows.service.create(definition(CHAIN)) for _ in range(2))
+    get = WorkflowService.get
 
-    def broken(_: object, workflow_id: str) -> None:
-        read.append(workflow_id)
+    def read(service: WorkflowService, workflow_id: str) -> object:
+        if workflow_id == gone.view.workflow.id:
+            raise NotFoundError("It is gone.")
+        return get(service, workflow_id)
+
+    monkeypatch.setattr(WorkflowService, "get", read)
+    assert repaired(world).workflows == 1
+    assert f"Could not move workflow {gone.view.workflow.id} on" in caplog.text
+    assert other.view.workflow.id not in caplog.text
+
+
+def test_a_workflow_that_cannot_be_read_now_ends_the_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same request goes on, so that no workflow is left out in silence."""
+    world = World()
+    world.backend.workflows.service.create(definition(CHAIN))
+
+    def broken(*_: object) -> None:
         raise BackendError("GetItem failed.")
 
-    monkeypatch.setattr(WorkflowService, "get", broken)
-    assert repaired(world).workflows == 2
-    assert len(read) == 2
-    assert caplog.text.count("Could not move workflow") == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkflowService, "get", broken)
+        with pytest.raises(BackendError):
+            repaired(world)
+    assert repaired(world).workflows == 1
 
 
 @pytest.mark.parametrize("cursor", ["nowhere|ready|", "default|completed|", "x", "default|"])
