@@ -1,4 +1,4 @@
-"""Defines what has a URL beside the operations of the API: the job endpoint, and the page."""
+"""Defines what has a URL beside the operations of the API: the job endpoint, and the dashboard."""
 
 from __future__ import annotations
 

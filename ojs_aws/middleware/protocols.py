@@ -1,4 +1,4 @@
-"""Define what middleware and hooks are, for type checkers and for the chains that take them.
+"""Define what middleware and hooks are, for type checkers, and check them for the chains.
 
 Nothing has to inherit from these: an object takes part in an operation by having that operation's
 method; it may have several (specification, sections 3.3 and 4.3). Which ones it has is found out

@@ -227,8 +227,8 @@ class Invocation:
     def _claim_all(self, turns: Sequence[Turn]) -> list[asyncio.Future[None]]:
         """Start to claim jobs: the messages of a queue together, some at a time.
 
-        Each message permits to claim the first job in line. Claims side by side would only take it
-        from each other, and each would look at the head of the queue again.
+        Each message may claim only the first job in line. Claims side by side would take it from
+        each other, and each would look at the head of the queue again.
         """
         by_queue: dict[str, list[Turn]] = {}
         for turn in turns:

@@ -15,7 +15,7 @@ class JobFilter(TypedDict, total=False):
 
     ``type`` is a job type, or the beginning of one and ``*``. They were created ``since`` an
     instant or later, and before ``until``: aware datetimes. ``tag`` is one of their tags, and
-    ``error`` a part of the latest error's type and message, in any case.
+    ``error`` a part of the latest error's type and message, ignoring case.
     """
 
     queue: str

@@ -178,7 +178,7 @@ class Task:
     config: BindingConfig = NO_CONFIG
 
     def is_overdue(self, now: Instant) -> bool:
-        """Return whether it runs for longer than its binding allows, since its start (2.1)."""
+        """Return whether it runs for longer than its binding allows (ojs-serverless, 2.1)."""
         longest = self.config.timeout_ms
         if longest is None or self.started_at is None:
             return False

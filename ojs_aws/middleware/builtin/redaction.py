@@ -15,7 +15,7 @@ Redaction: TypeAlias = Callable[[list[JsonValue]], Sequence[JsonValue]]
 
 
 def masking(names: Collection[str]) -> Redaction:
-    """Return a redaction that masks the values of these keys, at any depth and in any case.
+    """Return a redaction that masks the values of these keys, at any depth, ignoring case.
 
     :raises ValueError: a text where a collection of names belongs.
     """

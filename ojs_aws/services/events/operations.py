@@ -1,4 +1,4 @@
-"""Makes the events of queues, limits, tenants and schemas, and of changes of many jobs.
+"""Makes the events of workers, queues, limits and schemas, and of changes of many jobs.
 
 ojs-events, section 4.2; ojs-queue-config; ojs-backpressure, section 10.1.
 """
@@ -35,7 +35,7 @@ def operation_events(
 ) -> list[MadeEvent]:
     """Return ``operation.completed``, once for each record; its removal makes no event.
 
-    What it did to a tenant has events of its own.
+    The events of what it did to a tenant follow it.
     """
     del commit
     if after is None or before is not None:

@@ -57,7 +57,7 @@ class JobFilter:
     :ivar since: created at this instant or later.
     :ivar until: created at this instant or earlier.
     :ivar tag: one of their tags, exactly.
-    :ivar error: a part of their latest error's type and message, as they are shown; in any case.
+    :ivar error: a part of their latest error's type and message, as they are shown, ignoring case.
     :ivar as_of: in their state since this instant or earlier.
     :ivar view: what the caller may see of them.
     """

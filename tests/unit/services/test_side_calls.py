@@ -236,9 +236,20 @@ def test_a_queue_is_resumed_though_nobody_can_be_woken(
     assert (tried, info and info.paused_at) == (["default"], None)
 
 
-def test_a_rule_with_a_filter_that_does_not_fit_names_the_filter() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "field", "said"),
+    [
+        ('{"type": 5}', "replay_rules[0].filter.type", "must be a text."),
+        (f'{{"error_type": "{"x" * 257}"}}', "replay_rules[0].filter", "more than 256 characters."),
+    ],
+    ids=["no text", "too long"],
+)
+def test_a_rule_with_a_filter_that_does_not_fit_names_the_filter(
+    wrong: str, field: str, said: str
+) -> None:
     """Not only the attribute in it."""
-    rule = '[{"name": "r", "filter": {"type": 5}}]'
     with pytest.raises(InvalidRequestError) as refused:
-        read_replay_rules(rule)
-    assert refused.value.details["field"] == "replay_rules[0].filter"
+        read_replay_rules(f'[{{"name": "r", "filter": {wrong}}}]')
+    assert refused.value.details["field"] == field
+    assert refused.value.message.startswith(f"The '{field}' attribute ")
+    assert refused.value.message.endswith(said)

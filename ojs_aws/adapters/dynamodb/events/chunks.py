@@ -101,7 +101,7 @@ def _rows_of(events: Sequence[Event]) -> Value:
 def _columns_of(events: Sequence[Event]) -> Value:
     """Return events column by column; data refers to the subject, which it mostly names.
 
-    If data contains the sign of such a reference itself, it returns rows. Valid JSON never does.
+    If data contains the sign of such a reference, it returns rows. Valid JSON never contains it.
     """
     if any(SUBJECT in event.data for event in events):
         return _rows_of(events)
@@ -118,7 +118,7 @@ def _columns_of(events: Sequence[Event]) -> Value:
 def _packed_ids(events: Sequence[Event]) -> str:
     """Return what the ids have beside the times of their events; empty if one has another form.
 
-    These bits are random, and do not compress: as text it would be half of a chunk.
+    These bits are random, and do not compress: as text they would be half of a chunk.
     """
     tails = bytearray()
     for event in events:
