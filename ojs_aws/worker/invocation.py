@@ -39,7 +39,7 @@ AFTERLIFE_S: Final = 5.0
 """How long a reservation outlives the invocation that holds it, in seconds."""
 
 GIVE_UP: Final = 0.75
-"""Part of the margin that is left when jobs are given up. Jobs end where the margin begins:
+"""Part of the margin that is left when jobs are given up. The margin begins at their deadline:
 those with a timeout have failed by then, and said so."""
 
 CLAIMED_TOGETHER: Final = 10

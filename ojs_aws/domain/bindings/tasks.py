@@ -1,7 +1,7 @@
 """Describes ECS tasks: what binds job types to one, which attempt it runs, what its end means.
 
-An event of EventBridge and an answer to DescribeTasks describe a task in almost the same
-form. Instants of an event are texts, which nobody reads.
+An event of EventBridge and an answer to DescribeTasks describe a task in almost the same form. The
+instants of an event are texts, which nobody reads.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A table that was restored from a backup says what the jobs are; SQS is not part 
 sweep alone would bring every job back, a hundred a minute and queue. A repair does it at once, page
 by page: a request does a bounded part and its cursor goes on. A message too many finds nothing to
 run, and is deleted. Changes that nobody could handle for a day are lost to the stream; the table
-still says what should have followed from them. What is there already is left
-alone, so repeating all of it is harmless.
+still says what should have followed from them. What is there already is left alone, so
+repeating all of it is harmless.
 """
 
 from __future__ import annotations

@@ -113,11 +113,8 @@ class QueueSettingsStore(InTable):
             update.when(f"attribute_not_exists({version})")
         actions = [update_part(self.table, _key(after.queue), update)]
         if limit is not None:
-            key, changed = (
-                bucket_key(queue_key(after.queue)),
-                queue_limit(after.queue, limit.policy),
-            )
-            actions.append(update_part(self.table, key, changed))
+            changed = queue_limit(after.queue, limit.policy)
+            actions.append(update_part(self.table, bucket_key(queue_key(after.queue)), changed))
         reasons = self.transact_write_items(actions, first_failed)
         if reasons and read_string(reasons[0][1], n.TOKEN) != token:
             raise StaleSettingsError
