@@ -21,7 +21,7 @@ from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.backend import Backend
 from ojs_aws.services.bulk.purge import Purge
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.testing.deployment import FakeClock
+from ojs_aws.testing.deployment import CountingIds, FakeClock
 from tests.aws import in_memory
 from tests.job_steps import pushed
 from tests.jobs import any_job
@@ -35,10 +35,13 @@ REQUEST = FetchRequest(("mail",), worker_id="w")
 
 
 class Office:
-    """A deployment with a wide queue, as producers, workers and operators use it."""
+    """A deployment with a wide queue, as producers, workers and operators use it.
+
+    Its ids are the same in each run, and so are the lines that its jobs go to.
+    """
 
     def __init__(self) -> None:
-        self.clock = FakeClock()
+        self.clock, self.ids = FakeClock(), CountingIds()
         settings = Settings(queues=("default", "mail"), wide_queues=(("mail", LINES),))
         self.aws = in_memory(settings, lambda: self.clock.at)
         self.backend = self.process()
@@ -48,7 +51,9 @@ class Office:
     def process(self, **changes: Any) -> Backend:
         """Another process of the deployment."""
         settings = replace(self.aws.settings, **changes)
-        made = build_backend(settings, self.aws.clients, clock=self.clock, parallel=IN_ORDER)
+        made = build_backend(
+            settings, self.aws.clients, clock=self.clock, ids=self.ids, parallel=IN_ORDER
+        )
         made.jobs.fetch.limited_types.of("mail")
         return made
 
