@@ -5,7 +5,7 @@ python -m tests.mutation --sample 60          # so many, drawn by --seed
 python -m tests.mutation --base origin/main   # those in files that differ from a commit
 python -m tests.mutation --base origin/main --also 200  # and so many of the others
 python -m tests.mutation job_store:           # those whose names contain a text
-python -m tests.mutation --open               # those that no test noticed yet
+python -m tests.mutation --doubt              # every test tries the explained ones, too
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final
 from tests.mutation.campaign import STAGES, Campaign
 from tests.mutation.enumeration import all_mutants
 from tests.mutation.mutants import CHECKOUT, Mutant
-from tests.mutation.report import explained, keep_open, still_open, write_page
+from tests.mutation.report import explained, write_page
 
 USUAL: Final = tuple(f"{folder}/" for stage in STAGES for folder in stage)
 """Where tests are that may notice something."""
@@ -31,20 +31,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Try removals; 1 when one survives that nobody has explained."""
     given = parser().parse_args(arguments)
     whole = all_mutants()
-    is_left = still_open()
-    mutants = [each for each in chosen(whole, given) if (each.id in is_left) is given.open]
+    mutants = chosen(whole, given)
     if given.list:
         print("\n".join(each.id for each in mutants))
         return 0
     until = time.monotonic() + given.minutes * 60 if given.minutes else float("inf")
     reasons = explained()
-    waiting = sum(each.id in is_left for each in whole)
-    is_whole = not given.open and len(mutants) + waiting == len(whole)
-    if not is_whole:  # all tests that reach it would have to run, for nothing
+    is_whole = len(mutants) == len(whole)
+    if not is_whole:
         mutants = [each for each in mutants if each.id not in reasons]
     near = None if given.tests else changed_tests(given.base)
     drawn_ids = frozenset(each.id for each in mutants) - asked_for(whole, given)
-    campaign = Campaign(mutants, say, given.workers, until, given.most, near, drawn_ids)
+    believed = frozenset[str]() if given.doubt else frozenset(reasons)
+    campaign = Campaign(mutants, say, given.workers, until, given.most, near, drawn_ids, believed)
     left = campaign.run([given.tests] if given.tests else STAGES[: given.stages])
     problems = judge(campaign, left, reasons)
     for problem in problems:
@@ -54,10 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if is_whole and not problems:
         campaign.results.write_killers(mutants)
         write_page(whole, campaign.results.hints(mutants), reasons)
-    if given.open:
-        keep_open(is_left, whole, {each.id for each in mutants} - {each.id for each in left})
-        campaign.results.write_killers(whole)
-        return 0
     is_sure = not campaign.was_cut or any(each.id in campaign.unnoticed for each in left)
     return 1 if problems and is_sure else 0
 
@@ -75,7 +70,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--stages", type=int, default=len(STAGES), help="of folders of tests")
     made.add_argument("--tests", nargs="+", help="folders or files of tests")
     made.add_argument("--workers", type=int, default=2)
-    made.add_argument("--open", action="store_true", help="those that no test noticed yet")
+    made.add_argument(
+        "--doubt", action="store_true", help="try the explained ones by every test, for hours"
+    )
     made.add_argument("--list", action="store_true", help="only name them")
     return made
 

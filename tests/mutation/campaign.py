@@ -52,6 +52,8 @@ class Campaign:
         things in the same modules; None: no files come first.
     :ivar drawn: the ids of those that chance has chosen: if the time is over, they count as
         unnoticed only if the test that noticed them before, and the nearest ones, do not any more.
+    :ivar believed: the ids of those that are explained: if nothing else is left after the tests
+        near to them, the run ends.
     :ivar most: how many tests to try for each mutant, at each stage; 0: all that reach it.
     :ivar broken: what could not be tried, and why.
     :ivar late: those that counted as noticed only because their tests took too long.
@@ -67,6 +69,7 @@ class Campaign:
     most: int = 0
     near: Sequence[str] | None = ()
     drawn: frozenset[str] = frozenset()
+    believed: frozenset[str] = frozenset()
     results: Results = field(default_factory=Results.read)
     tests: Coverage = field(default_factory=Coverage.read)
     broken: dict[str, str] = field(default_factory=dict)
@@ -93,6 +96,8 @@ class Campaign:
             self.unnoticed = {each.id for each in self._certain(hinted)}
         done = {*near}
         for folders in stages:
+            if all(each.id in self.believed for each in self.left()):
+                break
             files = [each for each in test_files(folders) if each not in done]
             done.update(files)
             self._try_files(files)

@@ -10,8 +10,6 @@ from typing import Final
 from tests.mutation.mutants import CHECKOUT, Kind, Mutant
 
 EXPLAINED: Final = Path(__file__).with_name("explained.toml")
-OPEN: Final = Path(__file__).with_name("open.txt")
-"""Names changes that no test notices yet, one in a line: work that is left, not an exception."""
 PAGE: Final = CHECKOUT / "docs" / "mutation.md"
 BEGIN: Final = "<!-- removals -->\n"
 END: Final = "<!-- /removals -->\n"
@@ -36,25 +34,14 @@ def explained() -> dict[str, str]:
     return {each["removal"]: " ".join(each["reason"].split()) for each in listed}
 
 
-def still_open() -> frozenset[str]:
-    """Return the names of changes that no test notices yet."""
-    return frozenset(OPEN.read_text("utf-8").splitlines())
-
-
-def keep_open(names: Collection[str], mutants: Sequence[Mutant], noticed: Collection[str]) -> None:
-    """Keep in the list what is there, in the code, among some names, and not noticed."""
-    kept = still_open() & {*names} & {each.id for each in mutants} - {*noticed}
-    OPEN.write_text("".join(f"{name}\n" for name in sorted(kept)), "utf-8")
-
-
 def table(mutants: Sequence[Mutant], noticed: Collection[str], reasons: Collection[str]) -> str:
     """Return the table of the docs: what became of the removals of each kind."""
     found: dict[tuple[str, Kind], list[str]] = {}
     for mutant in mutants:
         found.setdefault((_where(mutant), mutant.removal.kind), []).append(mutant.id)
     lines = [
-        "| where | what | removed | noticed by a test | explained | no test yet | not tried yet |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| where | what | removed | noticed by a test | explained | not tried yet |",
+        "|---|---|---:|---:|---:|---:|",
     ]
     for (where, kind), names in sorted(found.items()):
         lines.append(f"| `{where}` | {WHAT[kind]} | {_numbers(names, noticed, reasons)} |")
@@ -65,11 +52,8 @@ def table(mutants: Sequence[Mutant], noticed: Collection[str], reasons: Collecti
 
 def _numbers(names: Sequence[str], noticed: Collection[str], reasons: Collection[str]) -> str:
     explained = sum(name in reasons for name in names)
-    left = still_open()
-    waiting = sum(name in left for name in names)
-    seen = sum(name in noticed and name not in reasons and name not in left for name in names)
-    untried = len(names) - seen - explained - waiting
-    return f"{len(names)} | {seen} | {explained} | {waiting} | {untried}"
+    seen = sum(name in noticed and name not in reasons for name in names)
+    return f"{len(names)} | {seen} | {explained} | {len(names) - seen - explained}"
 
 
 def _where(mutant: Mutant) -> str:

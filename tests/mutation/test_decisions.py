@@ -6,6 +6,7 @@ import argparse
 
 import pytest
 
+import tests.mutation.campaign as campaign_module
 from tests.mutation.__main__ import asked_for, chosen
 from tests.mutation.campaign import Campaign, nearest_first
 from tests.mutation.decisions import decision_removals
@@ -130,6 +131,23 @@ def test_what_chance_chose_survives_only_the_test_that_noticed_it_before(
     )
     assert campaign.run([]) == [mutant]
     assert (mutant.id in campaign.unnoticed) is is_certain
+
+
+@pytest.mark.parametrize(("is_explained", "tried"), [(True, []), (False, ["far"])])
+def test_every_test_tries_only_what_nobody_has_explained(
+    monkeypatch: pytest.MonkeyPatch, is_explained: bool, tried: list[str]
+) -> None:
+    """For an explained removal, the tests near to it are enough."""
+    mutant = all_mutants()[0]
+    files = list[str]()
+    monkeypatch.setattr(Campaign, "_try_hints", lambda _: frozenset())
+    monkeypatch.setattr(Campaign, "_try_files", lambda _, names: files.extend(names))
+    monkeypatch.setattr(campaign_module, "test_files", lambda folders: [*folders])
+    monkeypatch.setattr(Results, "note", lambda *_: None)
+    believed = frozenset([mutant.id]) if is_explained else frozenset[str]()
+    campaign = Campaign([mutant], print, near=None, believed=believed, results=Results())
+    assert campaign.run([["far"]]) == [mutant]
+    assert files == tried
 
 
 def test_tests_named_like_the_module_come_first() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,14 +10,13 @@ import pytest
 
 from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.timestamps import Instant
-from tests.mutation import report
 from tests.mutation.clauses import key_removals, parse, removals
 from tests.mutation.enumeration import LIFECYCLE, all_mutants, mutants_of
 from tests.mutation.flow import except_removals
 from tests.mutation.mutants import CHECKOUT, Kind, Mutant, Source, path_of, read_source
 from tests.mutation.patching import apply, notes_of
 from tests.mutation.processes import Task, run_all
-from tests.mutation.report import OPEN, PAGE, explained, keep_open, listed, still_open, table
+from tests.mutation.report import PAGE, explained, listed, table
 from tests.mutation.rows import named_parts, place_of, row_removals
 from tests.mutation.writes import action_makers, element_removals, update_branches
 
@@ -246,22 +244,6 @@ def test_what_is_explained_is_still_there(mutants: Sequence[Mutant]) -> None:
     assert all(len(reason) > 20 for reason in explained().values())
 
 
-def test_the_list_of_what_has_no_test_yet_is_kept_in_order() -> None:
-    """A run drops lines whose code is gone, or which a test notices."""
-    assert not still_open() & explained().keys()
-    assert OPEN.read_text("utf-8").splitlines() == sorted(still_open())
-
-
-def test_lines_go_that_a_test_notices_or_whose_code_is_gone(
-    mutants: Sequence[Mutant], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(report, "OPEN", tmp_path / "open.txt")
-    first, second, third = (each.id for each in mutants[:3])
-    report.OPEN.write_text(f"{second}\ngone\n{first}\n", "utf-8")
-    keep_open({first, third, *still_open()}, mutants, noticed={second})
-    assert report.OPEN.read_text("utf-8").splitlines() == sorted({first})
-
-
 def test_the_docs_list_what_is_explained() -> None:
     """`make mutate` writes them."""
     assert listed(explained()) in PAGE.read_text("utf-8")
@@ -270,8 +252,7 @@ def test_the_docs_list_what_is_explained() -> None:
 def test_the_table_counts_each_removal_once(mutants: Sequence[Mutant]) -> None:
     ids = [each.id for each in mutants]
     last = table(mutants, ids[3:], ids[:1]).splitlines()[-1]
-    open_ = sum(name in still_open() for name in ids[3:])
-    assert last == f"| all | | {len(ids)} | {len(ids) - 3 - open_} | 1 | {open_} | 2 |"
+    assert last == f"| all | | {len(ids)} | {len(ids) - 3} | 1 | 2 |"
     assert {each.removal.kind for each in mutants} == set(Kind)
 
 
