@@ -58,13 +58,11 @@ class ArgumentTypes:
         codecs = [codec for codec, _ in self.placed[:count]]
         if all(isinstance(codec, PlainCodec) for codec in codecs):
             return None
-        from ojs_aws.typed_jobs.model_values import model_codec  # imports pydantic
+        from ojs_aws.typed_jobs.model_values import model_codec, tuple_of  # imports pydantic
 
-        kinds = [
-            self._signature.annotations.get(each.name, Any)
-            for each in self._signature.placed[:count]
-        ]
-        return model_codec(tuple.__class_getitem__(tuple(kinds)), self._signature.name)
+        names = [each.name for each in self._signature.placed[:count]]
+        kinds = tuple_of(self._signature.annotations.get(name, Any) for name in names)
+        return model_codec(kinds, self._signature.name)
 
     def at(self, place: int) -> tuple[Codec, str]:
         """Return the codec and the name of the argument at a place.

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final, NotRequired
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -107,6 +108,12 @@ class ModelCodec:
             return frozenset()
 
 
+def tuple_of(kinds: Iterable[Any]) -> Any:
+    """Return the type of a tuple whose items have these types."""
+    made: Any = tuple  # type checkers know no computed types
+    return made[tuple(kinds)]
+
+
 def model_codec(kind: Any, place: str) -> ModelCodec:
     """Return the codec of a type.
 
@@ -159,12 +166,23 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+def _is_same(given: object, again: object) -> bool:
+    """Return whether two values are equal, but for what Python finds equal to nothing.
+
+    That is NaN, which nothing else is read back as, and a time at which the clocks of a zone are
+    put forward or back (PEP 495).
+    """
+    if isinstance(given, datetime) and isinstance(again, datetime):
+        return given.isoformat() == again.isoformat()
+    return given == again or _is_nan(again)
+
+
 def _difference(given: object, again: object, field: str) -> WrongValueError | None:
     """Return where a value differs from what was read back; None where it does not.
 
     Objects are compared field by field: they need no ``__eq__`` of their own.
     """
-    if given == again or _is_nan(again):  # nothing but NaN is read back as such
+    if _is_same(given, again):
         return None
     if type(given) is not type(again):
         expected, came = _article(type(again)), type(given).__name__
@@ -217,12 +235,11 @@ def arguments_schema(job_type: str, signature: JobSignature) -> dict[str, JsonVa
     kinds = [_kind(signature, each.name) for each in signature.placed]
     if signature.named:
         kinds.append(_keywords(signature))
-    made = _schema(tuple.__class_getitem__(tuple(kinds)), signature)
-    titles = [each.name for each in signature.placed]
+    made = _schema(tuple_of(kinds), signature)
     items = made.get("prefixItems")
-    for name, item in zip(titles, items if isinstance(items, list) else (), strict=False):
+    for each, item in zip(signature.placed, items if isinstance(items, list) else (), strict=False):
         if isinstance(item, dict):
-            item["title"] = name
+            item["title"] = each.name
     if signature.rest:
         del made["maxItems"]
         made |= _rest(signature, made)
@@ -259,23 +276,16 @@ def _keywords(signature: JobSignature) -> Any:
         for each in signature.named
     }
     make: Any = TypedDict  # type checkers know it as a class only
-    return _without_others(make("Keywords", kinds))
-
-
-def _without_others(kind: Any) -> Any:
-    kind.__pydantic_config__ = ConfigDict(extra="forbid")
-    return kind
+    made = make("Keywords", kinds)
+    made.__pydantic_config__ = ConfigDict(extra="forbid")
+    return made
 
 
 def _rest(signature: JobSignature, made: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return what describes the items of ``*args``."""
     inner = _schema(_kind(signature, signature.rest), signature)
-    inner_definitions = inner.pop("$defs", {})
-    known = made.get("$defs", {})
-    merged = {
-        **(known if isinstance(known, dict) else {}),
-        **(inner_definitions if isinstance(inner_definitions, dict) else {}),
-    }
+    found = made.get("$defs"), inner.pop("$defs", None)
+    merged = {name: each for some in found if isinstance(some, dict) for name, each in some.items()}
     described: dict[str, JsonValue] = {"items": inner}
     return described | ({"$defs": merged} if merged else {})
 

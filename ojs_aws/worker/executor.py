@@ -106,7 +106,9 @@ class Executor:
                 missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
             _logger.error("%s", missing, extra=ctx.log_fields)
             return self._failed(missing, ctx)
-        except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever it is, the job failed
+        except (KeyboardInterrupt, GeneratorExit):  # meant for the process, or for this coroutine
+            raise
+        except BaseException as problem:  # noqa: BLE001 - whatever it is, the job failed
             return self._failed(problem, ctx, handler)
         finally:
             CURRENT_JOB.reset(current)

@@ -194,6 +194,12 @@ class Lifecycle:
         while not self.is_forced:
             await self.changed()
 
+    async def over(self, timer: Timer, grace_s: float) -> None:
+        """Wait until the grace period of a worker that ends is over, or it must end at once."""
+        while not self.is_ending:
+            await self.changed()
+        await first_of(timer.sleep(max(0.0, grace_s - self.for_s)), self.forced())
+
     def _move(self, state: WorkerState, reason: str) -> None:
         if state in _NEXT[self.state]:
             _logger.info("The worker is now %s: %s", _SHOWN[state], reason)
@@ -255,10 +261,10 @@ async def drain(
 
     :param active: what the worker still holds.
     """
-    left_s = max(0.0, grace_s - lifecycle.for_s)
     if active:
+        left_s = max(0.0, grace_s - lifecycle.for_s)
         _logger.info("Running jobs: %d. They have %.0f s to finish", len(active), left_s)
-    await first_of(active.empty(), timer.sleep(left_s), lifecycle.forced())
+    await first_of(active.empty(), lifecycle.over(timer, grace_s))
     left = [each for each in active if each.give_up("the worker shuts down")]
     if left:
         _logger.warning("Jobs that were not finished, and go back: %d", len(left))

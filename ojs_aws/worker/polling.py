@@ -251,10 +251,10 @@ class Worker(BaseWorker):
     async def _fetch(self, count: int) -> list[Job] | None:
         """Return jobs, or None if the backend could not be asked.
 
-        Waits for the answer even while the worker ends: it may contain jobs.
+        Waits for the answer also in the grace period of a worker that ends: it may contain jobs.
         """
         asked = asyncio.ensure_future(self._source.fetch(self._turns.next(), count))
-        await first_of(asyncio.shield(asked), self.lifecycle.forced())
+        await first_of(asyncio.shield(asked), self.lifecycle.over(self._timer, self.grace_s))
         if not asked.done():
             asked.cancel()
             return None

@@ -138,6 +138,9 @@ class Heartbeats:
         except OjsError as problem:
             _logger.warning("A heartbeat failed: %s", problem)
             return False
+        except Exception:  # without further heartbeats the worker would lose all of its jobs
+            _logger.exception("A heartbeat failed")
+            return False
         return True
 
     async def beat_on(self, lifecycle: Lifecycle, timer: Timer, woken: asyncio.Event) -> None:

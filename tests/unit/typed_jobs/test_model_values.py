@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr, field_validator
@@ -161,6 +162,21 @@ def test_what_would_be_lost_or_changed_is_not_sent(make: Callable[[], Any], fiel
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+def test_a_time_in_the_repeated_hour_of_a_zone_is_sent(fold: int) -> None:
+    """Python finds no such time equal to one of another zone; its instant comes back."""
+    at = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=fold)
+    (sent,) = take.call(_changed(at=at)).to_job().args
+    assert isinstance(sent, dict)
+    assert sent["at"] == f"2026-10-25T02:30:00+0{2 - fold}:00"
+
+
+def test_a_time_whose_offset_json_would_round_is_not_sent() -> None:
+    at = datetime(2026, 10, 25, 2, 30, tzinfo=timezone(timedelta(seconds=3661)))
+    with pytest.raises(WrongValueError, match="without loss"):
+        take.call(_changed(at=at))
 
 
 def test_a_nan_that_json_would_make_null_is_not_sent() -> None:

@@ -83,6 +83,7 @@ class FakeSource:
     problems: list[Exception] = field(default_factory=list)
     directive: str = "running"
     is_down: bool = False
+    is_silent: bool = False
     is_closed: bool = False
     held: set[str] = field(default_factory=set)
     reports: list[dict[str, JsonValue]] = field(default_factory=list)
@@ -92,6 +93,8 @@ class FakeSource:
 
     async def fetch(self, queues: Sequence[str], count: int) -> list[Job]:
         self.fetches.append(count)
+        if self.is_silent:
+            await asyncio.Event().wait()
         self._check()
         given, self.ready = self.ready[:count], self.ready[count:]
         self.held |= {job.id for job in given}

@@ -108,7 +108,11 @@ async def test_an_exception_fails_the_job() -> None:
     assert "test_executor.py" in failure["backtrace"][0]
 
 
-@pytest.mark.parametrize("problem", [SystemExit(3), StopIteration("x")])
+class AbortError(BaseException):
+    """No Exception, as some libraries end a task."""
+
+
+@pytest.mark.parametrize("problem", [SystemExit(3), StopIteration("x"), AbortError("x")])
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_not_even_an_exit_of_a_handler_ends_the_worker(
     problem: BaseException, is_async: bool
@@ -122,6 +126,14 @@ async def test_not_even_an_exit_of_a_handler_ends_the_worker(
         raise problem
 
     assert error(await execute(coroutine if is_async else plain))
+
+
+async def test_an_interrupt_from_the_keyboard_fails_no_job() -> None:
+    async def handle(ctx: JobContext) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(handle).send(None)
 
 
 @pytest.mark.parametrize("delay", ["10m", 600, 600.0, timedelta(minutes=10), "PT10M"])

@@ -157,6 +157,18 @@ async def test_a_failing_heartbeat_changes_nothing() -> None:
         assert len(bench.source.beats) == 2
 
 
+async def test_heartbeats_go_on_after_an_error_of_any_kind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Such as one of a source of somebody's own, or of AWS credentials."""
+    bench = Bench(heartbeat_s=10)
+    bench.source.replies = [LookupError("odd")]
+    async with bench.running():
+        await bench.timer.advance(10)
+        assert len(bench.source.beats) == 2
+        assert "odd" in caplog.text
+
+
 async def test_quiet_stops_fetching_and_lets_jobs_finish() -> None:
     """WRK-010, WRK-013: no fetch after the directive; the active job ends; beats go on."""
     bench, first = Bench(), job(1)
@@ -238,6 +250,21 @@ async def test_the_grace_period_bounds_the_way_out() -> None:
         assert bench.source.requeued[first.id]["type"] == "ShutdownError"
         assert not bench.source.acked
         assert not bench.source.failed
+
+
+async def test_a_fetch_without_an_answer_does_not_outlast_the_grace_period() -> None:
+    """Jobs that run go back in time, though the backend lets the worker wait."""
+    bench, first = Bench(grace_s=5), job(1)
+    bench.source.ready = [first]
+    async with bench.running() as serving:
+        bench.source.is_silent = True
+        await bench.timer.advance(2)
+        bench.lifecycle.terminate("SIGTERM")
+        await bench.timer.advance(4.9)
+        assert not serving.done()
+        await bench.timer.advance(0.2)
+        assert serving.done()
+        assert [*bench.source.requeued] == [first.id]
 
 
 async def test_a_job_that_cannot_be_given_back_is_left_to_its_reservation() -> None:
