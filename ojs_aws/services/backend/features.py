@@ -226,7 +226,6 @@ class WorkflowServices(_ServicesOnJobs):
             workflows=shared.stores.workflows(),
             push=self._jobs.push_through(Enqueuer(EnqueueChain()), is_internal=True),
             changer=shared.changer,
-            job_messages=shared.job_messages,
         )
 
 

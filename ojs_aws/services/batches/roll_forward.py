@@ -224,7 +224,7 @@ class RollForward:
             else:
                 placed[staged.record.id] = outcome
                 if outcome.replaced is not None:
-                    self.job_messages.delete_for(outcome.replaced)
+                    self.job_messages.end_reservation(outcome.replaced, self.clock.now())
         self._cover([each.record for each in placed.values() if each.record and not each.is_update])
         if failed is not None:
             raise failed

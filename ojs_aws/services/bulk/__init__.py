@@ -211,7 +211,7 @@ class BulkEngine:
         if after.state is JobState.AVAILABLE:
             available.append(after)
         elif self.job_messages is not None:
-            self.job_messages.delete_for(before)
+            self.job_messages.end_reservation(before, self.changer.clock.now())
 
     def send_for(self, available: Sequence[JobRecord], now: Instant) -> None:
         """Send the messages of the jobs that are available now."""

@@ -68,7 +68,7 @@ class DeferredMessages(JobMessages):
 
     def flush(self, now: Instant) -> None:
         """Send the messages."""
-        JobMessages(self.messages, self.queues).send_for(self.later, now)
+        JobMessages.send_for(self, self.later, now)
         self.later.clear()
 
 
@@ -86,7 +86,8 @@ class BulkEnqueue:
         """
         check_count(len(jobs), MAX_ITEMS)
         new_jobs = self.push.new_jobs
-        late = DeferredMessages(new_jobs.job_messages.messages, new_jobs.job_messages.queues)
+        own = new_jobs.job_messages
+        late = DeferredMessages(own.messages, own.queues, own.wide)
         push = replace(self.push, new_jobs=replace(new_jobs, job_messages=late))
         items: list[BulkItem] = []
         try:

@@ -248,7 +248,7 @@ class DeadLetterBulk:
         """Return the ids, checked, and those of their jobs that the caller may see."""
         ids = _checked(chosen)
         loaded = self.engine.changer.store.load_many(ids) if ids else {}
-        return ids, {each: job for each, job in loaded.items() if view.shows(job.queue, job.type)}
+        return ids, {each: job for each, job in loaded.items() if view.shows_job(job)}
 
 
 def _named_report(outcomes: Sequence[BulkOutcome]) -> BulkReport:

@@ -249,6 +249,7 @@ class EnvelopeOverride:
         changed = replace(
             job,
             queue=envelope.queue,
+            shard=job.shard if envelope.queue == job.queue else 0,  # other queues may lack its line
             priority=envelope.priority,
             retry=envelope.retry,
             retry_document=envelope.retry_document,

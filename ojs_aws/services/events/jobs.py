@@ -104,7 +104,8 @@ def _progress(before: JobRecord, after: JobRecord) -> JobEvents:
     held = after.reservation
     if known is None or known.fraction is None or held is None:
         return []
-    if earlier and earlier.fraction and earlier.updated_at // 1000 == known.updated_at // 1000:
+    last = None if earlier is None or earlier.fraction is None else earlier.updated_at
+    if last is not None and last // 1000 == known.updated_at // 1000:
         return []
     data: Data = {
         "attempt": encode(after.attempt),

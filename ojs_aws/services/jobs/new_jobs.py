@@ -67,8 +67,7 @@ class NewJobs:
                 self.job_messages.send_for([existing], self.clock.now())
                 pushed = PushResult(existing, is_new=False)
             else:
-                self._note_limits([record])
-                self.job_messages.send_for([record], self.clock.now())
+                self.send_for([record])
                 pushed = PushResult(record)
             return settled(capacity, [pushed])[0]
 
@@ -118,8 +117,7 @@ class NewJobs:
     def _store_all(self, records: Sequence[JobRecord]) -> list[PushResult]:
         """Store jobs by one transaction, and send the messages."""
         existing = self._insert_all(records)
-        self._note_limits(records)
-        self.job_messages.send_for(existing or records, self.clock.now())
+        self.send_for(existing or records)
         return [PushResult(record, is_new=not existing) for record in existing or records]
 
     def _insert_all(self, records: Sequence[JobRecord]) -> list[JobRecord]:
@@ -168,16 +166,18 @@ class NewJobs:
         :raises TransactionTooLargeError: jobs that are replaced are too many for it.
         """
         admitted = self.unique().admit(_wanted(jobs, records), self.same)
-        if any(record.sequence for record in records):
-            self._note_limits(records)
-        self.job_messages.send_for(
-            [each.record for each in admitted if not each.is_duplicate and not each.is_update],
-            self.clock.now(),
+        self.send_for(
+            [each.record for each in admitted if not each.is_duplicate and not each.is_update]
         )
         for each in admitted:
             if each.replaced is not None:
-                self.job_messages.delete_for(each.replaced)
+                self.job_messages.end_reservation(each.replaced, self.clock.now())
         return push_result_of(admitted)
+
+    def send_for(self, records: Sequence[JobRecord]) -> None:
+        """Send the messages of jobs that were stored, once the limits that they bring are seen."""
+        self._note_limits(records)
+        self.job_messages.send_for(records, self.clock.now())
 
     def _note_limits(self, records: Sequence[JobRecord]) -> None:
         """Let the limits that jobs bring be seen before any of them begins."""

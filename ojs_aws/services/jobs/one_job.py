@@ -77,9 +77,7 @@ class JobChanges:
         change = self.changer.apply(
             check_job_id(job_id), lambda job, now: by_hand(lifecycle.cancel(job, now), by)
         )
-        self.job_messages.delete_for(change.before)
-        if change.before.queue in self.job_messages.wide:
-            self.job_messages.pass_on(change.before, self.changer.clock.now())
+        self.job_messages.end_reservation(change.before, self.changer.clock.now())
         return change
 
     def reprioritise(self, job_id: str, priority: int, by: Actor | None = None) -> JobChange:

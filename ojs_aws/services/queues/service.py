@@ -140,11 +140,10 @@ class Queues:
         if before is None:
             if name not in self.declared:
                 raise _unknown(name)
-        elif before.triggers:
-            self.finish_resume(before)
-            return now
-        elif before.paused_at is not None:
-            self._wake(name, now)
+        elif before.triggers or before.paused_at is not None:
+            if before.triggers:
+                self.finish_resume(before)
+            self.wake(name)  # functions hide messages, too: those that were invoked meanwhile
             return now
         triggers = self.triggers()
         triggers.switch(triggers.stopped(name), is_on=True)
@@ -218,14 +217,11 @@ class Queues:
         return True
 
     def wake(self, name: str) -> None:
-        """Send messages for ready jobs whose own are hidden."""
-        self._wake(name, self.clock.now())
-
-    def _wake(self, name: str, now: Instant) -> None:
-        """Send messages in place of those that workers hid during the pause.
+        """Send messages for ready jobs whose own are hidden, by a pause or because of a limit.
 
         A message too many finds nothing to run and is deleted.
         """
+        now = self.clock.now()
         try:
             rows = self._ready(name)
             missing = self._missing(name, len(rows), now) if rows else 0

@@ -71,7 +71,7 @@ class SequenceAdvance:
                 return True
             named = [seen.job_id, *(row.job_id for row in rows)]
             jobs = self.changer.find_many([each for each in named if each])
-            head = jobs.get(seen.job_id)
+            head = self.settled(jobs.get(seen.job_id))
             if not is_over(head):
                 self._send_again(head)
                 return True
@@ -111,7 +111,7 @@ class SequenceAdvance:
         """Make one step; return True if the sequence has a head now, or is gone."""
         ended: list[BlockedJob] = []
         for row in rows:
-            job = self._settled(jobs.get(row.job_id))
+            job = self.settled(jobs.get(row.job_id))
             if job is None or job.state.is_terminal:
                 ended.append(row)
                 continue
@@ -132,7 +132,7 @@ class SequenceAdvance:
             return self.sequences.end(seen)
         return not seen.job_id or self.sequences.leave_idle(seen, self._now())
 
-    def _settled(self, job: JobRecord | None) -> JobRecord | None:
+    def settled(self, job: JobRecord | None) -> JobRecord | None:
         """Return a job as of now: one that has expired is discarded."""
         try:
             return None if job is None else self.changer.settled(job, self._now())
@@ -144,7 +144,7 @@ class SequenceAdvance:
     ) -> None:
         """Cancel blocked jobs in their order, as far as nothing else has changed the sequence."""
         for row in rows:
-            job = self._settled(jobs.get(row.job_id))
+            job = self.settled(jobs.get(row.job_id))
             if job is None or job.state.is_terminal:
                 self.sequences.forget(seen.tenant, seen.key, row)
                 continue

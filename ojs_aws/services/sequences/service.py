@@ -100,7 +100,7 @@ class SequenceAdmin:
         """
         before = self.get(tenant, key)
         job_id = before.sequence.job_id
-        job = self.sequence_advance.changer.find(job_id)
+        job = self.sequence_advance.settled(self.sequence_advance.changer.find(job_id))
         if job is not None and not is_over(job):
             message = f"Cannot skip job {job_id}: it has its turn, and is {job.state}."
             raise wrong_state("job", job_id, job.state, message, f"ojs-aws jobs cancel {job_id}")

@@ -33,6 +33,10 @@ _logger = logging.getLogger(__name__)
 MOST: Final = 25
 """How many jobs one pass skips; if one more fails, the fault is not in the jobs."""
 
+PATIENCE_MS: Final = 5_000
+"""How long after its beginning a request goes on behind a job that cannot be written. Calls that
+time out take longer, and then others would, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobChange:

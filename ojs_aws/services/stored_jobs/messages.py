@@ -154,6 +154,17 @@ class JobMessages:
         if job.reservation and job.reservation.message_handle:
             self.discard(job.queue, [job.reservation.message_handle])
 
+    def end_reservation(self, job: JobRecord, now: Instant) -> None:
+        """Delete the message of a job that was cancelled; wake who waits for its slots elsewhere.
+
+        Who polls a queue with one line sees without a message that a slot is free.
+
+        :param job: as it was before.
+        """
+        self.delete_for(job)
+        if job.queue in self.wide:
+            self.pass_on(job, now)
+
     def delete_left(
         self,
         jobs: Iterable[JobRecord],

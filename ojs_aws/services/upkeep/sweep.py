@@ -201,6 +201,7 @@ class Sweep:
             done = self.queue(info, is_over, sent)
         except Exception:  # whatever it was, the other queues must have their turn
             _logger.exception("Sweep of queue %s failed", info.name)
+            self._looks[info.name] = _Look(now, now)  # the others come before it next time
             return SweepReport(queues=1, failed=1)
         self._looks[info.name] = _Look(now, _again_at(info.name, done, now))
         return SweepReport(

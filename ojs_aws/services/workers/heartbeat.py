@@ -15,7 +15,7 @@ from ojs_aws.domain.jobs import held_job
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, Holder, check_holder
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workers import WorkerInfo, WorkerReport
-from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import PATIENCE_MS, JobChanger, JobErrors
 from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
 from ojs_aws.services.workers import (
     DrainState,
@@ -53,14 +53,24 @@ class HeartbeatResult:
 
 @dataclass(slots=True)
 class _Sorted:
-    """Sorts the jobs of one heartbeat by their result."""
+    """Sorts the jobs of one heartbeat by their result.
 
+    :ivar errors: of jobs that could not be read or written, and have no result.
+    """
+
+    errors: JobErrors
     extended: list[JobRecord] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
     def answer(self, state: str, now: Instant) -> HeartbeatResult:
-        """Return the answer to the heartbeat."""
+        """Return the answer to the heartbeat.
+
+        :raises Exception: the first error, where no job has a result.
+        """
+        has_result = self.extended or self.cancelled or self.lost
+        if self.errors.first is not None and not has_result:
+            raise self.errors.first
         return HeartbeatResult(
             state=state,
             extended=tuple(job.id for job in self.extended),
@@ -133,7 +143,8 @@ class Heartbeat:
         """Update a worker's last-seen time and extend the reservations of its jobs.
 
         Every heartbeat is answered with the worker's directive, also one that names only jobs
-        that the worker does not hold: they are lost (worker protocol, section 4.4).
+        that the worker does not hold: they are lost (worker protocol, section 4.4). A job that
+        cannot be read or written is left out of the answer, and does not hold up the others.
 
         A reservation is extended by the requested time, else by the job's own visibility timeout,
         else by what it was fetched for (section 5.4); never beyond the execution timeout's effect.
@@ -157,7 +168,7 @@ class Heartbeat:
         if worker_id is not None:
             known = replace(known, job_ids=tuple(dict.fromkeys(job_ids)))
             worker = self._register(worker_id, known, now, caller.principal)
-        result = _Sorted()
+        result = self._nothing(now)
         if worker is None or caller.is_bound:  # bounds need what only the job says
             jobs = self._loaded(job_ids)
         else:
@@ -189,7 +200,7 @@ class Heartbeat:
         :returns: the answer, and the job as it is now if its reservation was extended.
         """
         now = self.changer.clock.now()
-        result = _Sorted()
+        result = self._nothing(now)
         holder = Holder(worker_id, which)
         extend = _Extend(
             self.visibility.default_ms,
@@ -202,6 +213,10 @@ class Heartbeat:
         self._extend(job, job_id, extend, result)
         self._hide(result.extended, now)
         return result.answer(RUNNING, now), next(iter(result.extended), None)
+
+    def _nothing(self, now: Instant) -> _Sorted:
+        """Return no results, for a heartbeat that began now."""
+        return _Sorted(JobErrors(lambda: self.changer.clock.now() > now + PATIENCE_MS))
 
     def _register(
         self, worker_id: str, report: WorkerReport, now: Instant, principal: str
@@ -240,6 +255,8 @@ class Heartbeat:
             except StaleJobError as stale:
                 refused[job_id] = stale.current
                 self.known_lengths.note(worker, stale.current, requested_ms, default_ms)
+            except Exception as problem:  # noqa: BLE001 - one job must not hold up the others
+                result.errors.note(job_id, problem)
         return refused
 
     def _check(self, worker_id: str | None, job_ids: Sequence[str]) -> None:
@@ -272,6 +289,8 @@ class Heartbeat:
             (result.cancelled if is_cancelled else result.lost).append(job_id)
         except NotFoundError:
             result.lost.append(job_id)
+        except Exception as problem:  # noqa: BLE001 - as above
+            result.errors.note(job_id, problem)
 
     def _hide(self, jobs: Sequence[JobRecord], now: Instant) -> None:
         """Hide the messages for as long as the reservations last, which are written already."""

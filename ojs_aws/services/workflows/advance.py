@@ -19,6 +19,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import WorkflowPlan
+from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
 from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, in_writes, job_end_of
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.workflows.store import Workflows
     from ojs_aws.services.jobs.push import Push
     from ojs_aws.services.stored_jobs.change import JobChanger
-    from ojs_aws.services.stored_jobs.messages import JobMessages
 
 MAX_ROUNDS: Final = 4
 """Writes in a row; the stream, which gets each write, continues with what is left then."""
@@ -56,7 +56,6 @@ class WorkflowAdvance:
     workflows: Workflows
     push: Push
     changer: JobChanger
-    job_messages: JobMessages
     _kept: _KnownWorkflows = field(default_factory=_KnownWorkflows)
 
     # ------------------------------------------------------------------ what is asked for
@@ -136,7 +135,7 @@ class WorkflowAdvance:
                     ) from None
                 current = stale.current
                 continue
-            self.job_messages.send_for(change.jobs, self.changer.clock.now())
+            self.push.new_jobs.send_for(change.jobs)
             current, rounds = after, rounds + 1
             if not after.has_ready or rounds >= MAX_ROUNDS:
                 return after
@@ -164,7 +163,8 @@ class WorkflowAdvance:
                 ended = job if job.state.is_terminal else self._cancelled(job)
                 if (each := self.news_of(ended)) is not None:
                     news.append(each)
-            if len(news) >= MAX_CANCELS:
+            # The stream goes on after a write that counts a cancelled job, and after no other one.
+            if sum(each.ended.state is StepState.CANCELLED for each in news) >= MAX_CANCELS:
                 break
         return self.advance(workflow.id, news, start=workflow) or workflow if news else workflow
 

@@ -123,7 +123,7 @@ class WorkflowService:
             self.workflows.create(first, plan, records)
         except StaleWorkflowError as stale:
             return self._again(made, stale.current)
-        self.workflow_advance.job_messages.send_for(records, self.changer.clock.now())
+        self.push.new_jobs.send_for(records)
         if first.has_ready:
             try:
                 first = self.workflow_advance.advance(first.id, start=first) or first

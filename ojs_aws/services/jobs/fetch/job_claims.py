@@ -24,7 +24,7 @@ from ojs_aws.domain.queues import ReceivedMessage
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
 from ojs_aws.services.limits.check import LimitCheck
-from ojs_aws.services.stored_jobs.change import JobChanger, JobErrors
+from ojs_aws.services.stored_jobs.change import PATIENCE_MS, JobChanger, JobErrors
 from ojs_aws.services.stored_jobs.messages import JobMessages, seconds_until
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ MAX_CLAIMED_BYTES: Final = 3_000_000
 
 SPARE_TRIES: Final = 8
 """Claims that may be lost to other fetchers before the round gives up."""
-
-PATIENCE_MS: Final = 5_000
-"""How long after its beginning a round goes on behind a job that cannot be written. Calls that
-time out take longer, and then others would, too."""
 
 BUCKET_TRIES: Final = 3
 """Tries to take a slot that others take at the same time."""

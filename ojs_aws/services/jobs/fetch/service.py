@@ -18,15 +18,10 @@ from ojs_aws.domain.runtime import Parallel
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import HEAD_SPARE, MARKS, PAGE, QueueSnapshot
 from ojs_aws.services.jobs.fetch.claim_round import ClaimRound
-from ojs_aws.services.jobs.fetch.job_claims import (
-    MAX_CLAIMED_BYTES,
-    PATIENCE_MS,
-    ClaimOptions,
-    JobClaims,
-)
+from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, ClaimOptions, JobClaims
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.limits.check import LimitedTypes
-from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import PATIENCE_MS, JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.workers import DrainState, VisibilityTimeouts
 

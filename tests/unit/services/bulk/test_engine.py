@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.config import Settings
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
@@ -13,6 +14,7 @@ from ojs_aws.services import bulk
 from ojs_aws.services.bulk import BUDGET_MS, BulkAction, BulkStatus, enqueue
 from ojs_aws.services.bulk.purge import Purge
 from ojs_aws.services.jobs.job_lists import JobFilter
+from tests.job_steps import active, pushed
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
 
@@ -78,3 +80,23 @@ def test_what_there_is_no_time_for_is_left_as_it_is(
             (job_id, BulkStatus.FAILED) for job_id in ids
         ]
     assert {job.state for job in world.stored.jobs.values()} == {JobState.AVAILABLE}
+
+
+@pytest.mark.parametrize("queue", ["mail", "default"])
+def test_cancelled_jobs_of_a_wide_queue_wake_those_that_wait_for_their_slots(queue: str) -> None:
+    """As one that is cancelled by itself does: they may stand in any of its lines."""
+    world = World(settings=Settings(wide_queues=(("mail", 4),)))
+    job = active(world.backend, queue=queue, rate_limit={"key": "k", "concurrency": 1})
+    world.backend.bulk.by_filter.named(BulkAction.CANCEL, [job.id])
+    named = [each.message.job_id for each in world.messages.receive(queue, 10, 30)]
+    assert named == ([job.id] if queue == "mail" else [])
+
+
+def test_a_replaced_job_of_a_wide_queue_wakes_those_that_wait_for_its_slot() -> None:
+    world = World(settings=Settings(wide_queues=(("mail", 4),)))
+    policy = {"keys": ["type"], "on_conflict": "replace"}
+    limit = {"key": "k", "concurrency": 1}
+    job = active(world.backend, queue="mail", unique=policy, rate_limit=limit)
+    new = pushed(world.backend, queue="mail", unique=policy, rate_limit=limit)
+    named = {each.message.job_id for each in world.messages.receive("mail", 10, 30)}
+    assert named == {job.id, new.id}

@@ -532,3 +532,25 @@ def test_state_029_a_cancelled_job_cannot_be_retried(world: World) -> None:
     world.backend.jobs.cancel(record.id)
     with pytest.raises(ConflictError, match="cancelled"):
         world.backend.dead_letters.service.retry(record.id)
+
+
+def test_named_dead_letters_of_its_tenant_are_there_for_a_caller(world: World) -> None:
+    """And those of another tenant are not."""
+    dead = die(world, meta={"tenant_id": "acme"})
+    bulk = world.backend.dead_letters.bulk
+    for tenant, status in (("other", BulkStatus.NOT_FOUND), ("acme", BulkStatus.DONE)):
+        report = bulk(BulkAction.RETRY, [dead.id], view=View(tenant=tenant))
+        assert [each.status for each in report.outcomes] == [status]
+
+
+def test_a_dead_letter_of_a_wide_queue_can_go_to_one_with_a_single_line() -> None:
+    """Whose workers find it there, also without its message."""
+    world = World(settings=Settings(wide_queues=(("mail", 4),)))
+    world.backend.queues.config.change("mail", {"ordering_shards": 4})
+    dead = next(each for _ in range(20) if (each := die(world, queue="mail")).shard)
+    again = world.backend.dead_letters.service.retry(dead.id, {"priority": 1})
+    assert again.shard == dead.shard
+    dead = fail(world, again)
+    world.backend.dead_letters.service.retry(dead.id, {"queue": "default"})
+    world.lose_messages()
+    assert ids(world.backend.jobs.fetch(FetchRequest(("default",)))) == [dead.id]

@@ -86,7 +86,7 @@ def test_a_heartbeat_is_what_extends_a_reservation(held: Reservation, beats: int
         (Progress(attempt=1, updated_at=Instant(NOW - 1), fraction=0.1), 1),
         (Progress(attempt=1, updated_at=NOW, fraction=0.1), 0),
         (Progress(attempt=1, updated_at=NOW), 1),
-        (Progress(attempt=1, updated_at=NOW, fraction=0.0), 1),
+        (Progress(attempt=1, updated_at=NOW, fraction=0.0), 0),
         (Progress(attempt=0, updated_at=NOW, fraction=0.1), 1),
     ],
 )

@@ -151,3 +151,10 @@ def test_the_schemas_are_asked_for_by_jobs_that_name_or_need_one(
             asking.complete(job, world.clock.now())
     else:
         asking.complete(job, world.clock.now())
+
+
+def test_the_limit_of_a_unique_job_is_seen_before_it_begins(world: World) -> None:
+    """So that whoever changes it wakes the workers of its queue."""
+    limit = {"key": "k", "concurrency": 1}
+    pushed(world.backend, unique={"keys": ["type"]}, rate_limit=limit)
+    assert world.backend.limits.get("k").bucket.queues == ("default",)

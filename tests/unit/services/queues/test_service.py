@@ -302,3 +302,13 @@ def test_a_count_that_reached_its_bound_is_named(
     assert (counts.counts["available"], counts.estimated) == (1, ("available",))
     stats = world.backend.queues.statistics("default")
     assert stats.counts.estimated == ("available",)
+
+
+def test_a_resume_wakes_those_whose_messages_functions_set_aside(world: World) -> None:
+    """A function that was invoked as the queue was paused has hidden them for a quarter hour."""
+    job = pushed(world.backend)
+    received = world.messages.receive("default", 10, 30)
+    world.backend.queues.service.pause("default")
+    assert world.backend.jobs.fetch.claim_messages("default", received, "w")[0].record is None
+    world.backend.queues.service.resume("default")
+    assert [each.message.job_id for each in world.messages.receive("default", 10, 30)] == [job.id]

@@ -145,3 +145,20 @@ def test_a_blocked_job_that_is_removed_while_it_expires_is_passed_over(
     while not world.backend.sequence_advance.advance("", KEY):
         pass
     assert fetch(world) == [third.id]
+
+
+def test_a_sequence_goes_on_whose_head_expired_where_nobody_fetches(world: World) -> None:
+    """Who looks at it finds that its time is over, also if nobody has written that down."""
+    head = pushed(world, queue="idle", expires_at="+PT1M")
+    second = pushed(world)
+    world.clock.advance(s=60)
+    assert world.stored.jobs[head.id].state is JobState.AVAILABLE
+    assert world.backend.sequence_advance.advance("", KEY)
+    assert fetch(world) == [second.id]
+
+
+def test_a_sequence_may_skip_a_head_whose_time_is_over(world: World) -> None:
+    pushed(world, queue="idle", expires_at="+PT1M")
+    second = pushed(world)
+    world.clock.advance(s=60)
+    assert world.backend.sequences.skip("", KEY).sequence.job_id == second.id

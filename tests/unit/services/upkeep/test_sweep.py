@@ -14,6 +14,7 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.lists import ListedJob, Page
 from ojs_aws.domain.queues import QueueInfo
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.upkeep import sweep_queue as sweeping
 from ojs_aws.services.upkeep.sweep import IDLE_LOOK_MS
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS, REACH_MS
@@ -353,3 +354,21 @@ def test_a_lost_message_is_sent_again_although_others_wait_for_the_limit(world: 
     assert world.backend.upkeep.sweep.tick().covered == 1
     world.clock.advance(s=60)
     assert world.backend.upkeep.sweep.tick().covered == 0
+
+
+def test_a_queue_whose_sweep_fails_slowly_lets_the_others_have_their_turn(world: World) -> None:
+    """It takes all the time of a tick, and is the last in the next one."""
+    world.registry.ensure("other", world.clock.now())
+    due, swept = world.store.due, list[str]()
+
+    def slow(queue: str, *given: Any, **more: Any) -> Page:
+        swept.append(queue)
+        if swept[0] == queue:
+            world.clock.advance(s=60)
+            raise BackendError("It takes long, and fails.")
+        return due(queue, *given, **more)
+
+    world.store.due = slow  # type: ignore[method-assign]
+    for _ in range(2):
+        world.backend.upkeep.sweep.tick(Instant(world.clock.now() + 30_000))
+    assert swept[:2] in (["default", "other"], ["other", "default"])

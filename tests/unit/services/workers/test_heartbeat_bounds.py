@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.access import ANYBODY, Caller
-from ojs_aws.domain.errors import InvalidRequestError
+from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT
+from ojs_aws.services.stored_jobs.change import PATIENCE_MS
 from ojs_aws.services.workers.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from tests.contract.test_job_store import a_job
 from tests.job_steps import active, fetched, pushed
@@ -103,3 +104,68 @@ def test_a_lambda_worker_reads_its_job_where_there_is_nothing_to_extend(world: W
     assert "load" not in world.faults.calls[before:]
     beat, after = heartbeat.extend("w", a_job(77).id, None, which=ANY_ATTEMPT, start=None)
     assert (beat.lost, after) == ((a_job(77).id,), None)
+
+
+@pytest.mark.parametrize("caller", [ANYBODY, Caller(queues=("default",))])
+def test_a_job_that_cannot_be_written_does_not_hold_up_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch, caller: Caller
+) -> None:
+    """It is left out of the answer; the messages of the others are hidden for as long as they."""
+    for _ in range(3):
+        pushed(world.backend)
+    bad, *others = (job.id for job in fetched(world.backend, count=3))
+    ends = {each: ends_of(world, each) for each in others}
+    refuse_writes_of(world, monkeypatch, bad)
+    world.clock.advance(s=10)
+    before = len(world.faults.calls)
+    beat = world.backend.workers.heartbeat("w", [bad, *others], None, None, caller)
+    assert (beat.extended, beat.lost) == (tuple(others), ())
+    assert all(ends_of(world, each) > ends[each] for each in others)
+    assert "hide" in world.faults.calls[before:]
+
+
+def test_a_heartbeat_fails_where_none_of_its_jobs_can_be_written(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = active(world.backend)
+    refuse_writes_of(world, monkeypatch, job.id)
+    with pytest.raises(BackendError, match="no"):
+        world.backend.workers.heartbeat("w", [job.id])
+
+
+@pytest.mark.parametrize(("took_ms", "goes_on"), [(PATIENCE_MS, True), (PATIENCE_MS + 1, False)])
+def test_a_heartbeat_does_not_wait_for_each_of_its_jobs_to_time_out(
+    world: World, monkeypatch: pytest.MonkeyPatch, took_ms: int, goes_on: bool
+) -> None:
+    for _ in range(2):
+        pushed(world.backend)
+    bad, other = (job.id for job in fetched(world.backend, count=2))
+    refuse_writes_of(world, monkeypatch, bad, took_ms)
+    if goes_on:
+        assert world.backend.workers.heartbeat("w", [bad, other]).extended == (other,)
+        return
+    with pytest.raises(BackendError):
+        world.backend.workers.heartbeat("w", [bad, other])
+
+
+def ends_of(world: World, job_id: str) -> int:
+    """When a job's reservation ends."""
+    held = world.stored.jobs[job_id].reservation
+    assert held is not None
+    return held.expires_at
+
+
+def refuse_writes_of(
+    world: World, monkeypatch: pytest.MonkeyPatch, job_id: str, took_ms: int = 0
+) -> None:
+    """Let the writes of one job fail after some time."""
+    for name in ("extend", "save"):
+        write = getattr(world.store, name)
+
+        def failing(job: Any, *more: Any, write: Any = write) -> Any:
+            if job_id in (job, getattr(job, "id", "")):
+                world.clock.advance(ms=took_ms)
+                raise BackendError("no")
+            return write(job, *more)
+
+        monkeypatch.setattr(world.store, name, failing)

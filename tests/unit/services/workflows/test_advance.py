@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -20,8 +21,9 @@ from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.definition import Definition, read_definition
 from ojs_aws.domain.workflows.progress import StepState
-from ojs_aws.domain.workflows.workflow import Ended, WorkflowState
+from ojs_aws.domain.workflows.workflow import Ended, Workflow, WorkflowState
 from ojs_aws.services.workflows import advance as workflow_advancing
+from ojs_aws.services.workflows import service as workflow_service
 from ojs_aws.services.workflows.service import CreatedWorkflow
 from ojs_aws.services.workflows.stream_stage import follow, following
 from ojs_aws.services.workflows.write import JobEnd
@@ -295,6 +297,36 @@ def test_many_jobs_are_cancelled_in_portions(
     stream.flow()
     assert {each.state for each in world.stored.jobs.values()} == {JobState.CANCELLED}
     assert world.stored.workflows[made.view.workflow.id].cancelled_count == 350
+
+
+def test_jobs_behind_many_that_have_just_ended_are_cancelled(
+    world: World, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a write that takes over none the stream does not go on."""
+    monkeypatch.setattr(workflow_advancing, "MAX_CANCELS", 3)
+    monkeypatch.setattr(workflow_service, "MAX_SHOWN", 1)
+    made = create(world, {"type": "group", "jobs": [job()] * 350})
+    stream.flow()
+    for count in (100, 100, 50):
+        for each in fetched(world.backend, count=count):
+            end(world, each)
+    world.backend.workflows.service.cancel(made.view.workflow.id)
+    while records := [each for each in stream.news() if isinstance(each[2], Workflow)]:
+        assert stream.deliver(records) == []
+    states = Counter(each.state for each in world.stored.jobs.values())
+    assert states == {JobState.COMPLETED: 250, JobState.CANCELLED: 100}
+
+
+def test_limits_of_steps_are_seen_before_any_of_them_begins(world: World, stream: Stream) -> None:
+    """Those of the first steps, and those of later ones."""
+    limits = [{"key": name, "concurrency": 1} for name in ("first", "second")]
+    steps = [job(options={"rate_limit": limit}) for limit in limits]
+    create(world, {"type": "chain", "steps": steps})
+    assert world.backend.limits.get("first").bucket.queues == ("default",)
+    [each] = fetched(world.backend, count=10)
+    end(world, each)
+    stream.flow()
+    assert world.backend.limits.get("second").bucket.queues == ("default",)
 
 
 # ------------------------------------------------------------------------------- creating

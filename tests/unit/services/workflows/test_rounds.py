@@ -66,10 +66,10 @@ def advance_of(
 
     monkeypatch.setattr(advancing, "WorkflowWrite", Write)
     monkeypatch.setattr(advancing, "in_writes", lambda news: [news])
-    push = SimpleNamespace(for_many=lambda: None)
+    new_jobs = SimpleNamespace(send_for=lambda *_: None)
+    push = SimpleNamespace(for_many=lambda: None, new_jobs=new_jobs)
     changer = SimpleNamespace(clock=FakeClock(NOW))
-    messages = SimpleNamespace(send_for=lambda *_: None)
-    given = [cast("Any", each) for each in (kept, push, changer, messages)]
+    given = [cast("Any", each) for each in (kept, push, changer)]
     return WorkflowAdvance(*given)
 
 

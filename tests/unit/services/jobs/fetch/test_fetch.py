@@ -14,11 +14,11 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import StoredElsewhere
 from ojs_aws.domain.runtime import IN_ORDER
 from ojs_aws.services.jobs.fetch.candidates import HEAD_SPARE, MARKS, PAGE
-from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, PATIENCE_MS
+from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.fetch.service import Fetch
 from ojs_aws.services.limits.check import LimitedTypes
-from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import PATIENCE_MS, JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
 from ojs_aws.services.workers import MISSED_HEARTBEATS, DrainState, VisibilityTimeouts
 from tests.contract.test_job_store import a_job

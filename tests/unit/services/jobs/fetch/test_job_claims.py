@@ -11,7 +11,8 @@ from ojs_aws.domain.job import JobRecord, JobState, StoredElsewhere
 from ojs_aws.domain.job_policies import Limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.jobs.fetch.candidates import Candidate, ready_job
-from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES, PATIENCE_MS
+from ojs_aws.services.jobs.fetch.job_claims import MAX_CLAIMED_BYTES
+from ojs_aws.services.stored_jobs.change import PATIENCE_MS
 from tests.contract.test_job_store import NOW, a_job
 from tests.unit.services.jobs.fetch.scripted import (
     LENGTH_MS,
