@@ -18,6 +18,8 @@ from functools import cached_property, update_wrapper
 from typing import Any, ClassVar, Final, TypeVar
 
 R = TypeVar("R")
+CANCELLING_S: Final = 1.0
+"""How long a loop that ends waits for what it has cancelled, in seconds."""
 SIDES: Final[dict[type, type[Synchronous]]] = {}
 """The synchronous side of each class that has one."""
 
@@ -64,13 +66,13 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self._running())
 
     def close(self) -> None:
-        """Stop the loop and end the thread; a later :meth:`run` starts a new one."""
+        """Cancel what runs, and end the thread; a later :meth:`run` starts a new one."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
         if loop is None or thread is None or self._pid != os.getpid():
             return
-        loop.call_soon_threadsafe(loop.stop)
+        asyncio.run_coroutine_threadsafe(_end_all(), loop)
         if thread is not threading.current_thread():
             thread.join()
             loop.close()
@@ -83,6 +85,16 @@ class LoopThread:
                 self._thread = _Thread(target=self._loop.run_forever, name=self._name, daemon=True)
                 self._thread.start()
             return self._loop
+
+
+async def _end_all() -> None:
+    """Cancel all that runs in this loop, so that no thread waits for it for ever, and stop it."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=CANCELLING_S)
+    asyncio.get_running_loop().stop()
 
 
 class Synchronous:

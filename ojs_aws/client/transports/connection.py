@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -57,7 +58,7 @@ class Resends:
 
 
 class HttpConnection:
-    """Sends requests to one server. Belongs to one event loop."""
+    """Sends requests to one server. What it opens belongs to one event loop of one process."""
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class HttpConnection:
         self._timer = timer or SystemTimer()
         self._http_transport = http_transport
         self._http: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def exchange(self, request: RouteRequest) -> Answer:
         """Send a request, again where that may help; an error is a part of the answer.
@@ -113,7 +115,7 @@ class HttpConnection:
     async def close(self) -> None:
         """Close the connection; a later request opens it again."""
         http, self._http = self._http, None
-        if http is not None:
+        if http is not None and self._loop is asyncio.get_running_loop():
             await http.aclose()
 
     def _wait_s(self, answer: Answer, sends: int) -> float | None:
@@ -147,12 +149,16 @@ class HttpConnection:
             response = await http.send(built)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
             return _no_answer(BackendUnavailableError, self.base, problem, may_resend=True)
-        except httpx.TransportError as problem:
+        except BackendUnavailableError as problem:  # the credentials could not be read
+            return Answer(0, error=problem, may_resend=True)
+        except httpx.RequestError as problem:
             return _no_answer(BackendError, self.base, problem, may_resend=repeatable)
         return _answer(response, repeatable=repeatable)
 
     def _opened(self) -> httpx.AsyncClient:
-        if self._http is None:
+        """Return httpx's client for this event loop, which a forked process does not share."""
+        loop = asyncio.get_running_loop()
+        if self._http is None or self._loop is not loop:
             try:
                 import httpx
             except ImportError as problem:  # pragma: no cover - depends on the installation
@@ -160,6 +166,7 @@ class HttpConnection:
                     "HTTP needs httpx, which Lambda functions do not carry: name it in the "
                     "requirements.txt beside your code, or use Client.direct()."
                 ) from problem
+            self._loop = loop
             self._http = httpx.AsyncClient(
                 headers=self._headers,
                 timeout=self.timeout_s,
@@ -203,19 +210,14 @@ def _answer(response: httpx.Response, *, repeatable: bool) -> Answer:
     if error is None and members:
         return Answer(status, members)
     if error is None:
-        error = BackendError(
-            f"The answer to {response.request.method} {response.request.url.path} is no JSON "
-            "object.",
-            hint="Check that the URL is that of an OJS server.",
-        )
-        return Answer(status, error=error)
+        asked = f"{response.request.method} {response.request.url.path}"
+        text, hint = f"The answer to {asked} is no JSON object.", "Check the URL of the server."
+        return Answer(status, error=BackendError(text, hint=hint))
     answer = Answer(status, members, error)
     may_help = status in _REFUSED_BEFORE_WORK or (repeatable and status in _PERHAPS_DONE)
-    return replace(
-        answer,
-        retry_after_s=_seconds(response.headers.get("Retry-After")),
-        may_resend=may_help and object_in(answer.values, "error").get("retryable") is not False,
-    )
+    may_help = may_help and object_in(answer.values, "error").get("retryable") is not False
+    retry_after_s = _seconds(response.headers.get("Retry-After"))
+    return replace(answer, retry_after_s=retry_after_s, may_resend=may_help)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
+from ojs_aws.domain.errors import BackendUnavailableError
+
 API_KEY_VARIABLE: Final = "OJS_API_KEY"
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -69,6 +71,7 @@ class SigV4:
         """Return the signature of one request; credentials that soon expire are renewed.
 
         :raises ValueError: there are no AWS credentials, or no region.
+        :raises BackendUnavailableError: the credentials cannot be read now.
         """
         # Renewing may ask the network, which must not hold up the event loop.
         return await asyncio.to_thread(self._sign, method, url, headers, body)
@@ -76,9 +79,15 @@ class SigV4:
     def _sign(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> Mapping[str, str]:
-        if self._signer is None:
-            self._signer = BotocoreSigner(self._region, self._profile)
-        return self._signer(method, url, headers, body)
+        from botocore.exceptions import BotoCoreError, ClientError  # only where requests are signed
+
+        try:
+            if self._signer is None:
+                self._signer = BotocoreSigner(self._region, self._profile)
+            return self._signer(method, url, headers, body)
+        except (BotoCoreError, ClientError) as problem:
+            text = f"The AWS credentials cannot be read: {problem}"
+            raise BackendUnavailableError(text) from problem
 
 
 def chosen_credentials(

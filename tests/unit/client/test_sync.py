@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 
@@ -15,6 +15,7 @@ from ojs_aws.client.single_jobs import Areas
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import NotFoundError
 from scripts.sync_stub import STUB, stub
+from tests.load import HUNG_S
 from tests.simulation.world import World
 from tests.unit.client.doubles import JOB_ID, FakeServer
 
@@ -81,6 +82,21 @@ def test_closing_ends_the_thread() -> None:
     assert thread.name == "ojs-client"
     client.close()
     assert not thread.is_alive()
+
+
+def test_closing_ends_what_other_threads_wait_for() -> None:
+    loop, waiting = LoopThread("t"), threading.Event()
+
+    async def never() -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(loop.run, never())
+        assert waiting.wait(HUNG_S)
+        loop.close()
+        with pytest.raises(CancelledError):
+            ended.result(HUNG_S)
 
 
 def test_waiting_for_itself_is_refused() -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import json
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import httpx
 import pytest
 
-from ojs_aws.client import Resends
+from ojs_aws.client import Client, Resends, SyncClient
 from ojs_aws.client.transports.connection import base_url
 from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.errors import (
@@ -178,6 +187,71 @@ async def test_an_answer_that_is_none_of_ojs_is_described() -> None:
     server.script = [answer(200, "<html>")]
     with pytest.raises(BackendError, match="no JSON object"):
         await server.client().get(JOB_ID)
+
+
+async def test_an_answer_that_cannot_be_read_is_an_error_of_the_backend() -> None:
+    server = FakeServer()
+    server.script = [httpx.DecodingError("no gzip"), httpx.DecodingError("no gzip")]
+    with pytest.raises(BackendError, match="no gzip"):
+        await server.client(resends=Resends(limit=1)).get(JOB_ID)
+    assert len(server.requests) == 2
+
+
+class _KeepAlive(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        text = json.dumps({"job": {"id": JOB_ID, "type": "a.b"}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        """Stay quiet."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A server that keeps its connections open."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _KeepAlive) as server:
+        server.daemon_threads = True
+        server.block_on_close = False
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_another_event_loop_has_connections_of_its_own(url: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # its loop has ended without a close
+        client = Client(url)
+        for _ in range(3):
+            assert asyncio.run(client.get(JOB_ID)).id == JOB_ID
+        asyncio.run(client.close())
+        del client
+        gc.collect()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process cannot fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_connections_of_its_own(url: str) -> None:
+    """Those of its parent stay open, also when the child closes its client."""
+    with SyncClient(url) as client:
+        client.get(JOB_ID)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = 0 if client.get(JOB_ID).id == JOB_ID else 2
+                client.close()
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert client.get(JOB_ID).id == JOB_ID
 
 
 async def test_an_error_notes_the_request_id() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
+from botocore.exceptions import ClientError, CredentialRetrievalError
 
-from ojs_aws.client import ApiKey, Client, SigV4, SyncClient
+from ojs_aws.client import ApiKey, Client, Resends, SigV4, SyncClient
 from ojs_aws.client.transports.connection import HttpConnection
 from ojs_aws.client.transports.requests import RouteRequest
 from ojs_aws.domain.access import (
@@ -14,8 +16,9 @@ from ojs_aws.domain.access import (
     TokenExpiredError,
     UnauthenticatedError,
 )
+from ojs_aws.domain.errors import BackendUnavailableError
 from ojs_aws.worker import Worker
-from tests.unit.client.doubles import FakeServer, answer
+from tests.unit.client.doubles import FakeServer, FakeTimer, answer
 
 KEY = "ojs_0123456789abcdef_" + "k" * 43
 URL = "https://ojs.example.com"
@@ -127,6 +130,35 @@ def test_a_signature_depends_on_all_that_is_signed(monkeypatch: pytest.MonkeyPat
         )
     }
     assert len(made) == 5
+
+
+async def test_aws_credentials_that_cannot_be_read_are_asked_for_again() -> None:
+    """Such as those of an instance whose metadata does not answer for a moment."""
+    server, credentials = FakeServer(), SigV4("eu-west-1")
+    problems: list[Exception] = [
+        CredentialRetrievalError(provider="iam-role", error_msg="slow"),
+        ClientError({"Error": {"Code": "Throttling", "Message": "slow"}}, "AssumeRole"),
+    ]
+
+    def sign(*_: object) -> dict[str, str]:
+        if problems:
+            raise problems.pop()
+        return {}
+
+    credentials._signer = sign
+    connection = HttpConnection(
+        URL,
+        credentials=credentials,
+        timer=FakeTimer(),
+        resends=Resends(limit=2),
+        http_transport=httpx.MockTransport(server.handle),
+    )
+    request = RouteRequest(operation="fetch")
+    assert (await connection.exchange(request)).sends == 3
+    assert len(server.requests) == 1
+    problems += [CredentialRetrievalError(provider="iam-role", error_msg="slow")] * 3
+    answered = await connection.exchange(request)
+    assert isinstance(answered.error, BackendUnavailableError)
 
 
 async def test_without_aws_credentials_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
