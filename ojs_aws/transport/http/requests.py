@@ -16,10 +16,7 @@ from ojs_aws.domain.envelope import DEFAULT_QUEUE
 from ojs_aws.domain.job_policies import OnDiscard
 from ojs_aws.domain.jobs import validation
 from ojs_aws.domain.retry import MAX_ATTEMPTS
-from ojs_aws.domain.timestamps import MAX_DURATION_MS
 from ojs_aws.services.outcomes.results import MAX_IDS
-from ojs_aws.services.workers import MAX_INTERVAL_MS, MIN_INTERVAL_MS
-from ojs_aws.services.workers.heartbeat import MAX_WORKER_ID
 
 JobId = Annotated[
     str,
@@ -43,18 +40,11 @@ QueueName = Annotated[
         examples=["default"],
     ),
 ]
-WorkerId = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_ID)]
-IntervalMs = Annotated[int, Field(ge=MIN_INTERVAL_MS, le=MAX_INTERVAL_MS)]
-ReservationId = Annotated[str, Field(min_length=1, max_length=256, examples=["9f3c52e01ab7"])]
-DelayMs = Annotated[int, Field(ge=0, le=MAX_DURATION_MS, examples=[60_000])]
-AttemptNumber = Annotated[int, Field(ge=0, le=2_147_483_647)]
 ShortText = Annotated[str, Field(max_length=256)]
 VisibilityMs = Annotated[
     int, Field(ge=validation.MIN_VISIBILITY_MS, le=validation.MAX_VISIBILITY_MS)
 ]
 
-MAX_QUEUES = 100
-MAX_LABELS = 50
 LARGEST_COUNT = 1_000_000
 
 

@@ -66,6 +66,7 @@ class BoundEndpoints:
     configs: Mapping[str, BindingConfig] = field(default_factory=dict)
     _deliveries: dict[str, HttpDelivery] = field(default_factory=dict)
     _read: dict[str, tuple[int, BindingStates]] = field(default_factory=dict)
+    _readers: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, ctx: JobContext) -> object:
@@ -92,7 +93,7 @@ class BoundEndpoints:
         self._store().end_trial(job.queue, binding.name, tried)
         return result
 
-    def limits_of(self, queue: str) -> LimitOfType | None:
+    def claim_limits(self, queue: str) -> LimitOfType | None:
         """Return what says which limit jobs of a type have by their binding; None for none.
 
         Makes the read that their deliveries would make.
@@ -113,8 +114,7 @@ class BoundEndpoints:
             reason = f"{binding.target} {problem.reason}"
             now = self.backend().clock.now()
             self._store().suspend(ctx.job.queue, binding.name, reason, now)
-            with self._lock:
-                self._read.pop(ctx.job.queue, None)
+            self._forget(ctx.job.queue)
             raise
 
     def _begin_trial(self, binding: Binding, job: Job, suspension: Suspension) -> Suspension:
@@ -125,8 +125,7 @@ class BoundEndpoints:
         now, tried = self.backend().clock.now(), None
         if suspension.may_try(now):
             tried = self._store().begin_trial(job.queue, binding.name, suspension, now)
-            with self._lock:
-                self._read.pop(job.queue, None)
+            self._forget(job.queue)
         if tried is None:
             text = f"The binding {binding.name!r} is suspended: {suspension.reason}."
             raise _given_back(job, text)
@@ -164,12 +163,22 @@ class BoundEndpoints:
 
     def _states(self, queue: str) -> BindingStates:
         now = self.backend().clock.now()
-        with self._lock:  # the jobs of a batch wait for one read
-            read_at, states = self._read.get(queue, (None, None))
-            if read_at is None or states is None or now >= read_at + REMEMBERED_MS:
+        with self._reader(queue):  # the jobs of a queue wait for one read
+            read_at, states = self._read.get(queue, (now, None))
+            if states is None or now >= read_at + REMEMBERED_MS:
                 states = self._store().of(queue)
                 self._read[queue] = now, states
             return states
+
+    def _forget(self, queue: str) -> None:
+        """Read the bindings of a queue again for the next job."""
+        with self._reader(queue):
+            self._read.pop(queue, None)
+
+    def _reader(self, queue: str) -> threading.Lock:
+        """Return the lock of who reads the bindings of a queue."""
+        with self._lock:
+            return self._readers.setdefault(queue, threading.Lock())
 
     def _store(self) -> QueueBindings:
         return self.backend().stores.queue_bindings()
@@ -261,7 +270,7 @@ def deliver_as_bound(
 
     deliveries = BoundEndpoints(backend, prefixes, connect, configs)
     handler = DeliveringHandler("*", deliveries, is_async=False, signature=None, keys=keys)
-    return handler, deliveries.limits_of
+    return handler, deliveries.claim_limits
 
 
 def _keys(signing_secret: str) -> list[str]:

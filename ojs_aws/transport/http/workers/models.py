@@ -7,25 +7,22 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypeAlias
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from ojs_aws.services.workers.heartbeat import MAX_JOBS
+from ojs_aws.domain.timestamps import MAX_DURATION_MS
+from ojs_aws.services.workers import MAX_INTERVAL_MS, MIN_INTERVAL_MS
+from ojs_aws.services.workers.heartbeat import MAX_JOBS, MAX_WORKER_ID
 from ojs_aws.transport.http.answers import DirectiveName, Pagination, Timestamp
 from ojs_aws.transport.http.calls import JsonOf
-from ojs_aws.transport.http.requests import (
-    LARGEST_COUNT,
-    MAX_LABELS,
-    MAX_QUEUES,
-    AttemptNumber,
-    Body,
-    DelayMs,
-    IntervalMs,
-    JobId,
-    ReservationId,
-    ShortText,
-    VisibilityMs,
-    WorkerId,
-)
+from ojs_aws.transport.http.requests import LARGEST_COUNT, Body, JobId, ShortText, VisibilityMs
+
+WorkerId = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_ID)]
+IntervalMs = Annotated[int, Field(ge=MIN_INTERVAL_MS, le=MAX_INTERVAL_MS)]
+ReservationId = Annotated[str, Field(min_length=1, max_length=256, examples=["9f3c52e01ab7"])]
+DelayMs = Annotated[int, Field(ge=0, le=MAX_DURATION_MS, examples=[60_000])]
+AttemptNumber = Annotated[int, Field(ge=0, le=2_147_483_647)]
 
 MAX_COUNT = 1000
+MAX_QUEUES = 100
+MAX_LABELS = 50
 
 
 class FetchBody(Body):

@@ -341,7 +341,7 @@ def test_2_1_registered_members_of_an_endpoint_replace_the_stacks(
     bound.bound.configs = {"shop": said}
     endpoint.answers(200, {"status": "failed", "error": {"type": "card.no"}})
     assert ended(bound, {"timeout_ms": 5_000}).state is JobState.DISCARDED
-    limits = bound.bound.limits_of("default")
+    limits = bound.bound.claim_limits("default")
     assert limits is not None
     assert limits("email.send") == Limit(key=binding_key("default", "shop"), concurrency=1)
     bound.pass_s(1)
@@ -555,7 +555,7 @@ def test_10_1_6_an_endpoint_gets_no_more_jobs_than_its_binding_allows(
     bound: Bound, endpoint: Endpoint
 ) -> None:
     """Of all processes together; the claims read its bindings once, as the deliveries do."""
-    bound.worker.limits_of = bound.bound.limits_of
+    bound.worker.limits_of = bound.bound.claim_limits
     bound.bindings.put("default", "shop", ["email.*"], SHOP, {"max_concurrency": 1})
     ids = [bound.push("email.send") for _ in range(3)]
     gate, most, now = threading.Lock(), [0], [0]

@@ -6,6 +6,8 @@ The names of tests about a requirement begin with its section of ojs-serverless.
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,6 +23,7 @@ from ojs_aws.topology import DELIVERY, SIGNING_SECRET
 from ojs_aws.worker.delivery import delivery_worker
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from ojs_aws.worker.delivery.handlers import BoundEndpoints, DeliveringHandler
+from tests.load import HUNG_S
 from tests.unit.worker import test_delivery
 from tests.unit.worker.test_delivery import DONE, Endpoint
 from tests.unit.worker.test_lambda_worker import Bench
@@ -245,6 +248,36 @@ def test_the_bindings_are_read_once_a_second(bound: Bound) -> None:
     bound.pass_s(0.001)
     bound.ended()
     assert reads == ["default"] * 2
+
+
+def test_one_queue_does_not_wait_for_the_bindings_of_another(bound: Bound) -> None:
+    """Each is read once, however many jobs wait for it."""
+    store = bound.backend.stores.queue_bindings()
+    reads: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def of(self, queue: str) -> Any:
+            reads.append(queue)
+            if queue == "slow":
+                begun.set()
+                assert go_on.wait(HUNG_S)
+            return store.of(queue)
+
+    stores = replace(bound.backend.stores, queue_bindings=lambda: cast("Any", Slow()))
+    bound.bound.backend = lambda: Backend(bound.world.settings, stores)
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            waiting = [pool.submit(bound.bound.claim_limits, "slow") for _ in range(2)]
+            assert begun.wait(HUNG_S)
+            quick = threading.Thread(target=bound.bound.claim_limits, args=["quick"], daemon=True)
+            quick.start()
+            quick.join(HUNG_S)
+            assert not quick.is_alive()
+        finally:
+            go_on.set()
+        assert [each.result(HUNG_S) for each in waiting] == [None, None]
+    assert reads == ["slow", "quick"]
 
 
 def test_a_bound_job_costs_one_read_more_than_one_of_any_worker(
