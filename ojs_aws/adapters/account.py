@@ -23,6 +23,7 @@ NO_STACK: Final = frozenset({"ValidationError"})
 
 _FUNCTION: Final = "AWS::Lambda::Function"
 _QUEUE: Final = "AWS::SQS::Queue"
+_GONE: Final = "DELETE_COMPLETE"
 
 
 class IdentityClient(Protocol):
@@ -97,15 +98,19 @@ class Account:
         return next((each["StackName"] for each in resources), "")
 
     def _resources_of(self, stack: str, kind: str) -> Iterator[str]:
-        """Yield the names of a stack's resources of a type; none, where it is not deployed yet."""
+        """Yield the names of a stack's resources of a type; none, where it is not deployed yet.
+
+        A deployment that failed leaves resources that were never made, or are deleted again.
+        """
         cursor = ""
         while True:
             page = self._resources(stack, cursor)
             if page is None:
                 return
             for each in page["StackResourceSummaries"]:
-                if each["ResourceType"] == kind:
-                    yield each["PhysicalResourceId"]
+                name, is_gone = each.get("PhysicalResourceId"), each["ResourceStatus"] == _GONE
+                if each["ResourceType"] == kind and name and not is_gone:
+                    yield name
             cursor = page.get("NextToken", "")
             if not cursor:
                 return

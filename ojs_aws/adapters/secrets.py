@@ -37,8 +37,9 @@ class SecretReader:
                 return str(found["Parameter"]["Value"])
             name, member = ":".join(parts[:_ARN_PARTS]), "".join(parts[_ARN_PARTS : _ARN_PARTS + 1])
             found = self.client("secretsmanager").get_secret_value(SecretId=name)
-            text = str(found["SecretString"])
-        return _member(text, member, name) if member else text
+        if (text := found.get("SecretString")) is None:
+            raise BackendError(f"The secret {name} is no text.")
+        return _member(text, member, name) if member else str(text)
 
 
 def _member(text: str, member: str, name: str) -> str:

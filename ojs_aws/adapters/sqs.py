@@ -58,7 +58,7 @@ def decode_message(body: str) -> Message:
             None if visibility is None else int(visibility),
             int(fields.get("s", 0)),
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
         raise UnreadableMessageError(f"unreadable message: {problem}") from problem
 
 

@@ -131,7 +131,8 @@ def event_id(time: Instant, *seed: str | int) -> str:
     :param seed: what makes this event unique: the item, its version, the position among
         the events of that write.
     """
-    digest = hashlib.sha256("\0".join(map(str, seed)).encode()).hexdigest()
+    text = "\0".join(map(str, seed))
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     variant = "89ab"[int(digest[3], 16) % 4]
     stamp = f"{max(time, 0) & 0xFFFF_FFFF_FFFF:012x}"
     parts = (stamp[:8], stamp[8:], f"7{digest[:3]}", variant + digest[4:7], digest[7:19])
@@ -196,7 +197,8 @@ def trace_id_of(document: str) -> str:
         return ""
     trace = meta.get("trace_id")
     if isinstance(trace, str) and trace:
-        return trace[:MAX_TRACE_ID]
+        # Half of a surrogate pair, which JSON can say and UTF-8 cannot, becomes a question mark.
+        return trace[:MAX_TRACE_ID].encode(errors="replace").decode()
     parent = meta.get("traceparent")
     found = _TRACEPARENT.fullmatch(parent) if isinstance(parent, str) else None
     return found[1] if found else ""

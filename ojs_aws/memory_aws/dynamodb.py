@@ -20,11 +20,12 @@ from ojs_aws.memory_aws.calls import (
 from ojs_aws.memory_aws.expressions import InvalidExpressionError
 from ojs_aws.memory_aws.items import InvalidItemError, Item
 from ojs_aws.memory_aws.queries import run_query
-from ojs_aws.memory_aws.table import MemoryTable, key_of, read_units
+from ojs_aws.memory_aws.table import MemoryTable, read_units
 from ojs_aws.memory_aws.writes import (
     ConditionRefusedError,
     Tokens,
     Write,
+    checked_key,
     prepared,
     write_transaction,
 )
@@ -76,7 +77,7 @@ class MemoryDynamoDB(Client):
     # ------------------------------------------------------------------------------- reads
     def _get_item(self, operation: str, request: Request) -> Answer:
         table = self._table(operation, request["TableName"])
-        key = key_of(request["Key"])
+        key = checked_key(request["Key"])
         item = table.get(key)
         units = read_units(table.items.size(key), is_consistent=bool(request.get("ConsistentRead")))
         answer: Answer = {} if item is None else {"Item": dict(item)}
@@ -87,7 +88,7 @@ class MemoryDynamoDB(Client):
         units = 0.0
         for name, wanted in request["RequestItems"].items():
             table = self._table(operation, name)
-            keys = [key_of(each) for each in wanted["Keys"]]
+            keys = [checked_key(each) for each in wanted["Keys"]]
             if len(keys) > BATCH_READS or len(set(keys)) < len(keys):
                 refuse(operation, INVALID, "At most 100 keys, each of them once.")
             items = {key: item for key in keys if (item := table.get(key)) is not None}

@@ -67,6 +67,16 @@ class _Range:
         high = bisect_right if self.takes_high else bisect_left
         return low(positions, self.low, key=_sort_key), high(positions, self.high, key=_sort_key)
 
+    def check_begins(self, sort: str) -> None:
+        """Refuse to begin behind a sort key that is not in the range.
+
+        :raises InvalidExpressionError: it is not.
+        """
+        if not self.low <= sort <= self.high:
+            raise InvalidExpressionError(
+                "The provided starting key is outside query boundaries based on provided conditions"
+            )
+
 
 def _sort_key(position: Position) -> str:
     return position[0]
@@ -112,6 +122,7 @@ def _page(
     forward = request.get("ScanIndexForward", True)
     start = request.get("ExclusiveStartKey")
     if start is not None:
+        wanted.check_begins(start[keys[1]]["S"])
         behind = (start[keys[1]]["S"], *(start[name]["S"] for name in _TABLE_KEYS))
         if forward:
             low = max(low, bisect_right(positions, behind))

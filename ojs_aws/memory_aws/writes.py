@@ -109,12 +109,22 @@ def prepared(kind: str, request: Request) -> Write:
     texts = [request[name] for name in _EXPRESSIONS if name in request]
     given.check_used(texts)
     test = condition(request["ConditionExpression"]) if "ConditionExpression" in request else None
-    key = key_of(request["Item"] if kind == "Put" else request["Key"])
-    if kind != "Put" and request["Key"].keys() != set(_KEYS):
-        raise InvalidItemError("The provided key element does not match the schema")
+    key = key_of(request["Item"]) if kind == "Put" else checked_key(request["Key"])
     change = _CHANGES[kind](request, given)
     returning = request.get("ReturnValues", "NONE")
     return Write(key, change, test, given, returning, is_check=kind == "ConditionCheck")
+
+
+def checked_key(key: Item) -> Key:
+    """Return the key that a request names.
+
+    :raises InvalidItemError: it has other attributes, or one of them is too long.
+    """
+    if key.keys() != set(_KEYS):
+        raise InvalidItemError("The provided key element does not match the schema")
+    for name, most in zip(_KEYS, MAX_KEY_BYTES, strict=True):
+        _check_key(name, key[name], most)
+    return key_of(key)
 
 
 def _put(request: Request, _: Placeholders) -> Change:

@@ -15,7 +15,7 @@ from ojs_aws.domain.job import Checkpoint, JobRecord, JobState, Reservation
 from ojs_aws.domain.jobs import deadlines, held_job, lifecycle
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.jobs.held_job import AttemptRef, Holder
-from ojs_aws.domain.jobs.lists import JobList
+from ojs_aws.domain.jobs.lists import Between, JobList
 from ojs_aws.domain.jobs.progress import Progress
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.retry import parse_retry_policy
@@ -484,6 +484,33 @@ def test_pages_follow_each_other_without_gap_or_repeat(store: JobStore) -> None:
         cursor = page.cursor
     assert cursor == ""
     assert seen == [a_job(number).id for number in range(7, 0, -1)]
+
+
+def test_a_cursor_of_another_range_begins_within_the_range(store: JobStore) -> None:
+    """Who asks for other times with the cursor of a page gets what follows it, and no error."""
+    for number in range(1, 6):
+        store.insert(a_job(number, state=JobState.PENDING, created_at=Instant(NOW + number)))
+
+    def shown(since: int, until: int, cursor: str, *, newest_first: bool) -> list[int]:
+        between = Between(Instant(NOW + since), Instant(NOW + until))
+        page = store.listed(
+            "default",
+            JobList.PENDING,
+            9,
+            cursor=cursor,
+            newest_first=newest_first,
+            between=between,
+        )
+        return [row.due - NOW for row in page.jobs]
+
+    first = store.listed("default", JobList.PENDING, 2, newest_first=False)
+    assert shown(1, 9, first.cursor, newest_first=False) == [3, 4, 5]
+    assert shown(4, 9, first.cursor, newest_first=False) == [4, 5]
+    assert shown(0, 1, first.cursor, newest_first=False) == []
+    last = store.listed("default", JobList.PENDING, 2)
+    assert shown(0, 9, last.cursor, newest_first=True) == [3, 2, 1]
+    assert shown(0, 2, last.cursor, newest_first=True) == [2, 1]
+    assert shown(5, 9, last.cursor, newest_first=True) == []
 
 
 def test_a_deleted_job_is_gone_with_its_documents(store: JobStore) -> None:

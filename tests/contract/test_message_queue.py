@@ -132,7 +132,13 @@ def test_an_unreadable_message_that_cannot_be_moved_comes_back(aws: EmbeddedAws)
     assert messages.backlog(QUEUE).total == 2
 
 
-@pytest.mark.parametrize("body", ["", "null", "[]", "{}", '{"v":2,"id":"x"}', '{"v":1,"id":7}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("", "null", "[]", "{}", '{"v":2,"id":"x"}', '{"v":1,"id":7}'),
+        *('{"v":1,"id":"x","to":1e999}', '{"v":1,"id":"x","vt":NaN}', '{"v":1,"id":"x","s":"-"}'),
+    ],
+)
 def test_what_is_no_message_is_refused(body: str) -> None:
     """Also a version that is yet to come."""
     with pytest.raises(UnreadableMessageError):

@@ -69,6 +69,9 @@ def test_what_is_not_there(schemas: Schemas) -> None:
     """No error: the service says so."""
     assert schemas.load("urn:x:y") is None
     assert schemas.named("email.send", 1) is None
+    assert schemas.load("urn:x:" + "y" * 3000) is None, "longer than a key may be"
+    for version in ("1" * 3000, "\ud800"):
+        assert schemas.named("email.send", version) is None
     assert schemas.names() == schemas.names("email.send") == []
     schemas.delete(an_entry().name)
 

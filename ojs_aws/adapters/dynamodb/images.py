@@ -71,5 +71,8 @@ def read_values(item: Mapping[str, Any]) -> Item:
 
 
 def _value(value: Value) -> Value:
+    """Return a value that came as JSON; a map has binaries in it, as a checkpoint does."""
+    if "M" in value:
+        return {"M": read_values(value["M"])}
     binary = value.get("B")
     return {"B": base64.b64decode(binary)} if isinstance(binary, str) else value

@@ -81,11 +81,7 @@ class Schemas(InTable):
 
         Makes one consistent read.
         """
-        item = self.get_item(_key(uri))
-        if not item:
-            return None
-        schema = RawJson(unpacked(item[n.DOCUMENT]))
-        return SchemaEntry(**c.read_members(item, _COLUMNS), schema=schema)
+        return self.load_item(_key(uri), _read)
 
     def named(self, job_type: str, version: SchemaVersion) -> SchemaName | None:
         """Return the version of a type; 1 and "1" are the same.
@@ -125,6 +121,11 @@ def _key(uri: str) -> Item:
 def _list_key(job_type: str, version: SchemaVersion) -> Item:
     """Return the key in the list. No type holds a space; 1 and "1" are one version."""
     return item_key(SCHEMA_LIST, f"{job_type} {version}")
+
+
+def _read(item: Item) -> SchemaEntry:
+    schema = RawJson(unpacked(item[n.DOCUMENT]))
+    return SchemaEntry(**c.read_members(item, _COLUMNS), schema=schema)
 
 
 def read_schema_name(item: Item) -> SchemaName:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from ojs_aws.adapters.aws_errors import refusals
 from ojs_aws.adapters.dynamodb import names as n
-from ojs_aws.adapters.dynamodb.columns import Item, Value, string
+from ojs_aws.adapters.dynamodb.columns import Item, Value, read_string, string
 from ojs_aws.adapters.dynamodb.update import (
     CONDITION_CODE,
     ConditionFailedError,
@@ -39,6 +39,9 @@ BATCH: Final = 100
 BATCH_PUTS: Final = 25
 """Items that one batch write takes."""
 
+LONGEST: Final = ((n.PK, 2048), (n.SK, 1024))
+"""Bytes that a partition key and a sort key have at most."""
+
 ALWAYS: Final[Mapping[str, Any]] = {}
 """No condition."""
 
@@ -50,6 +53,14 @@ _NAME: Final = re.compile(r"#(\w+)")
 def item_key(partition: str, sort: str) -> Item:
     """Return the key of an item."""
     return {n.PK: string(partition), n.SK: string(sort)}
+
+
+def can_exist(key: Item) -> bool:
+    """Return whether an item can have a key, which a client may have named."""
+    try:
+        return all(len(read_string(key, name).encode()) <= most for name, most in LONGEST)
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can say and UTF-8 cannot
+        return False
 
 
 def key_in(item: Item) -> Item:
@@ -132,8 +143,11 @@ class InTable:
         return answer.get("Item", {})
 
     def load_item(self, key: Item, read: Callable[[Item], T]) -> T | None:
-        """Read an item consistently, and return what it holds; None if there is none."""
-        item = self.get_item(key)
+        """Read an item consistently, and return what it holds; None if there is none.
+
+        Makes no call for a key that no item can have: DynamoDB would refuse to look for it.
+        """
+        item = self.get_item(key) if can_exist(key) else {}
         return read(item) if item else None
 
     def get_items(self, keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:

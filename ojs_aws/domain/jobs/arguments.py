@@ -6,6 +6,7 @@ a value means (whether a policy can be followed, say) is the backend's to decide
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
@@ -179,6 +180,8 @@ def visibility_timeout(seconds: object) -> dict[str, JsonValue]:
             f"visibility_timeout_s must be a number of seconds, not {_kind(seconds)}; "
             'visibility_timeout="30s" takes a duration.'
         )
+    if not math.isfinite(seconds):
+        return {"visibility_timeout": seconds}  # which the check of the envelope refuses
     whole = int(seconds)
     if whole == seconds:
         return {"visibility_timeout": whole}

@@ -48,6 +48,12 @@ NONSENSE: Any = {"no_such": 1}
 RULE = EventRule(source="https://api.stripe.com/*", job_type="billing.process_charge")
 
 
+def test_half_of_a_surrogate_pair_in_an_id_still_makes_a_job() -> None:
+    """JSON can say it, and what no consumer can read would come again and again."""
+    odd, other = (read_event(json.dumps(CHARGE | {"id": f"ce_\ud800{end}"})) for end in "ab")
+    assert RULE.job_of(odd).id == RULE.job_of(odd).id != RULE.job_of(other).id
+
+
 def test_6_1_attributes_of_the_event_become_the_jobs() -> None:
     """The whole data is the argument; where the job comes from stands in its meta."""
     job = RULE.job_of(read_event(json.dumps(CHARGE)))

@@ -82,6 +82,12 @@ def test_durations_of_a_job_are_written_with_their_unit(span: str | timedelta) -
     assert job.timeout == 90
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
+def test_a_reservation_is_not_without_end(seconds: float) -> None:
+    with pytest.raises(InvalidPayloadError, match="visibility_timeout"):
+        Job("a.b", visibility_timeout_s=seconds)
+
+
 def test_a_reservation_may_have_parts_of_a_second() -> None:
     assert Job("a.b", visibility_timeout="1500ms")["visibility_timeout_ms"] == 1500
 

@@ -108,6 +108,9 @@ def test_secrets_members_and_parameters_are_read_by_their_arns(aws: SecretReader
         aws.read(f"{arn}:user::")
     with pytest.raises(BackendError):
         aws.read(ARN)
+    made = aws.client("secretsmanager").create_secret(Name="bytes", SecretBinary=b"x")
+    with pytest.raises(BackendError, match="is no text"):
+        aws.read(made["ARN"])
 
 
 def test_a_worker_without_its_secret_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,7 +255,17 @@ class Lists(InTable):
         start: Item | None = None,
         backwards: bool = False,
     ) -> tuple[list[Item], Item]:
-        """Return rows of one list of the index, and where the query ended if there are more."""
+        """Return rows of one list of the index, and where the query ended if there are more.
+
+        :param start: a row that the page begins behind; a cursor of another range may name one
+            outside of this range, where DynamoDB refuses to begin.
+        """
+        if start is not None and between is not None:
+            low, high = between
+            key = read_string(start, n.GSK)
+            if (key < low) if backwards else (key > high):
+                return [], {}
+            start = start if low <= key <= high else None
         more: dict[str, Any] = {} if start is None else {"ExclusiveStartKey": start}
         answer = self._list(partition, between, ScanIndexForward=not backwards, Limit=limit, **more)
         return answer["Items"], answer.get("LastEvaluatedKey", {})

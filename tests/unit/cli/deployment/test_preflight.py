@@ -51,6 +51,7 @@ class Cloud:
     :ivar unreserved: those that no function has set aside.
     :ivar owners: the stacks of queues, by their names.
     :ivar reserved: executions set aside, by functions of the stack ``Ojs``.
+    :ivar statuses: of functions that are not there.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class Cloud:
         self.unreserved = 1000
         self.owners: dict[str, str] = {}
         self.reserved: dict[str, int] = {}
+        self.statuses: dict[str, str] = {}
         self.is_denied = False
 
     def get_account_settings(self) -> Any:
@@ -70,6 +72,8 @@ class Cloud:
         return {"AccountLimit": limits}
 
     def get_function_concurrency(self, FunctionName: str) -> Any:  # noqa: N803 - AWS's name
+        if FunctionName in self.statuses:
+            raise refused("ResourceNotFoundException")
         count = self.reserved[FunctionName]
         return {"ReservedConcurrentExecutions": count} if count else {}
 
@@ -81,7 +85,10 @@ class Cloud:
             raise refused("ValidationError")
         at = int(more.get("NextToken", "0"))
         kind, physical = names[at]
-        found = {"ResourceType": f"AWS::{kind}", "PhysicalResourceId": physical}
+        status = self.statuses.get(physical, "CREATE_COMPLETE")
+        found = {"ResourceType": f"AWS::{kind}", "ResourceStatus": status}
+        if status != "CREATE_FAILED":
+            found["PhysicalResourceId"] = physical
         page: dict[str, Any] = {"StackResourceSummaries": [found]}
         return page if at + 1 == len(names) else {**page, "NextToken": str(at + 1)}
 
@@ -214,6 +221,15 @@ def test_a_stack_that_is_deployed_keeps_what_it_has_set_aside(cloud: Cloud) -> N
     cloud.reserved = {"none": 0, "some": 20, "more": 30}
     assert result(warm(0, reserved=50), cloud, "reserved executions").verdict is OK
     assert result(warm(0, reserved=51), cloud, "reserved executions").verdict is BAD
+
+
+def test_what_a_failed_deployment_left_out_reserves_nothing(cloud: Cloud) -> None:
+    """The list of a stack names resources that were never made, or that are deleted again."""
+    cloud.unreserved = LEAST_UNRESERVED
+    cloud.reserved = {"unmade": 9, "deleted": 9, "there": 20}
+    cloud.statuses = {"unmade": "CREATE_FAILED", "deleted": "DELETE_COMPLETE"}
+    assert result(warm(0, reserved=20), cloud, "reserved executions").verdict is OK
+    assert result(warm(0, reserved=21), cloud, "reserved executions").verdict is BAD
 
 
 def triggers(*most: int | None) -> PlannedStacks:

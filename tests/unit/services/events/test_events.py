@@ -20,6 +20,7 @@ from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events import Commit, events_of
 from ojs_aws.transport.events.hooks import hook_of
 from tests.api import BASE, Api
+from tests.jobs import noise
 from tests.simulation.world import World
 
 ID = re.compile(
@@ -318,6 +319,13 @@ def test_a_trace_is_known_also_of_a_document_that_is_kept_elsewhere(watched: Wat
     elsewhere = replace(job, document=StoredElsewhere("s3", "x", 10**6, "4bf92f35"))
     (event,) = events_of(None, elsewhere, COMMIT)
     assert json.loads(event.data)["trace_id"] == "4bf92f35"
+
+
+def test_half_of_a_surrogate_pair_in_a_trace_keeps_no_job_out(watched: Watched) -> None:
+    """The place of a long document has the trace as text, which UTF-8 must be able to say."""
+    job = watched.push(meta={"trace_id": "4b\ud800"}, args=[noise(20_000)])
+    assert watched.world.stored.jobs[job].id == job
+    assert watched.data("job.enqueued")["trace_id"] == "4b?"
 
 
 def test_a_repeated_record_repeats_the_ids_and_another_write_does_not(watched: Watched) -> None:
