@@ -13,7 +13,7 @@ from ojs_aws.domain.jobs.lists import Count, JobList
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.domain.queues.tallies import TallyKind
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.queues.service import MAX_WOKEN, MOST_PER_JOB
+from ojs_aws.services.queues.service import MAX_WOKEN, MOST_PER_JOB, Queues
 from tests.job_steps import pushed
 from tests.simulation.faults import Fault, ProcessDiedError
 from tests.simulation.world import World, count_changes
@@ -312,3 +312,19 @@ def test_a_resume_wakes_those_whose_messages_functions_set_aside(world: World) -
     assert world.backend.jobs.fetch.claim_messages("default", received, "w")[0].record is None
     world.backend.queues.service.resume("default")
     assert [each.message.job_id for each in world.messages.receive("default", 10, 30)] == [job.id]
+
+
+def test_a_resume_that_ended_in_its_middle_may_be_repeated(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pause still says which triggers it switched off, and no others are switched on."""
+    world.add_trigger("by-hand")
+    world.triggers.switch(["by-hand"], is_on=False)
+    service = world.backend.queues.service
+    service.pause("default")
+    with monkeypatch.context() as patch:
+        patch.setattr(Queues, "finish_resume", lambda *_: None)
+        service.resume("default")
+    assert world.triggers_off() == {"trigger-1", "by-hand"}
+    service.resume("default")
+    assert world.triggers_off() == {"by-hand"}
