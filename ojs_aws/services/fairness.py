@@ -56,7 +56,7 @@ class _Head:
 
     at: int
     until: Instant
-    starts_left: int = HEAD_STARTS
+    starts_left: int = HEAD_STARTS - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class FairPlaces:
         if not share.start:
             return self.place(record)
         line = line_of(record.queue, record.shard)
-        return placed_at(record, max(share.start, self._head(line, record.priority, 1)))
+        return placed_at(record, max(share.start, self._head(line, record.priority)))
 
     def _start(self, line: str, priority: int, key: str, cost: int, lead: int) -> int:
         """Move a key on, and return where its first job starts."""
-        at = self._head(line, priority, 1)
+        at = self._head(line, priority)
         name, charge = FairKey(line, priority, key), Charge(at, cost, lead)
         try:
             start = self._charged(name, charge)
@@ -134,12 +134,12 @@ class FairPlaces:
             is_ahead = not is_ahead
         return charge.at
 
-    def _head(self, line: str, priority: int, starts: int) -> int:
+    def _head(self, line: str, priority: int) -> int:
         """Return where a list is in virtual time: at its first job; empty ones are at the clock."""
         now = self.clock.now()
         head = self._heads.get((line, priority))
         if head is not None and now < head.until and head.starts_left > 0:
-            head.starts_left -= starts
+            head.starts_left -= 1
             return head.at
         try:
             first = self.keys().first(line, priority)
@@ -149,5 +149,5 @@ class FairPlaces:
         at = head_ns(first) if first else empty_ns(now)
         if len(self._heads) >= MAX_KEPT:
             self._heads.clear()
-        self._heads[line, priority] = _Head(at, Instant(now + HEAD_MS), HEAD_STARTS - starts)
+        self._heads[line, priority] = _Head(at, Instant(now + HEAD_MS))
         return at

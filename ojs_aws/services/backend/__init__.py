@@ -6,7 +6,6 @@ asked for, so that a function loads what its own routes need and no more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ from ojs_aws.services.backend.queues import QueueServices
 
 if TYPE_CHECKING:
     from ojs_aws.config import Settings
-    from ojs_aws.domain.jobs.batches import RollForwardReport
     from ojs_aws.services.access.api_keys import KeyAdmin
     from ojs_aws.services.access.callers import ClientRateLimits, OperationAudit
     from ojs_aws.services.backend.foundation import Stores
@@ -72,13 +70,9 @@ class UpkeepServices(FeatureServices):
             stores.clock,
             stores.parallel,
             self._queues.service.finish,
-            self._roll_forward,
+            shared.batch_push.tick,
             self.totals_recount.tick,
         )
-
-    def _roll_forward(self, is_over: Callable[[], bool]) -> RollForwardReport:
-        """Finish the large batches whose processes died."""
-        return self._shared.batch_push.tick(is_over)
 
     @cached_property
     def totals_recount(self) -> TotalsRecount:
@@ -106,14 +100,9 @@ class UpkeepServices(FeatureServices):
         from ojs_aws.services.upkeep.repair import Repair
 
         shared, stores = self._shared, self._shared.stores
-        messages = shared.job_messages
-        return Repair(
-            stores.queues,
-            stores.store,
-            messages,
-            shared.clock,
-            lambda: self._workflows.service,
-        )
+        workflows = self._workflows
+        queues, messages = stores.queues, shared.job_messages
+        return Repair(queues, stores.store, messages, shared.clock, lambda: workflows.service)
 
 
 class Backend(Foundation):

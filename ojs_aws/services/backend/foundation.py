@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from ojs_aws.middleware.enqueuer import Enqueuer
     from ojs_aws.services.batches import BatchPush
     from ojs_aws.services.fairness import FairPlaces
-    from ojs_aws.services.sequences.batches import SequenceBatches
-    from ojs_aws.services.sequences.enqueue import SequenceEnqueue
+    from ojs_aws.services.sequences.enqueue import SequenceBatches, SequenceEnqueue
     from ojs_aws.services.unique.admit import Uniqueness
 
 
@@ -132,7 +131,11 @@ class Foundation:
         self.clock = stores.clock
         self.ids = stores.ids
         self.changer = JobChanger(
-            stores.store, stores.clock, self._missing, self._resume, lambda: self.fair_places
+            stores.store,
+            stores.clock,
+            missing=self._missing,
+            resume=lambda before, after: stores.sequences().resume(before, after),
+            places=lambda: self.fair_places,
         )
         self.lines = dict(settings.wide_queues)
         self.job_messages = JobMessages(stores.messages, stores.queues, self.lines)
@@ -146,10 +149,6 @@ class Foundation:
     def _missing(self, job_ids: Sequence[str]) -> dict[str, JobRecord]:
         """Return the jobs of committed batches that are not in their places yet."""
         return self.batch_push.rescue(job_ids)
-
-    def _resume(self, before: JobRecord, after: JobRecord) -> JobRecord:
-        """Store that a discarded job of a sequence is enqueued again."""
-        return self.stores.sequences().resume(before, after)
 
     @cached_property
     def most_of_tenant(self) -> int | None:
@@ -209,7 +208,7 @@ class Foundation:
 
     @cached_property
     def _sequence_batches(self) -> SequenceBatches:
-        from ojs_aws.services.sequences.batches import SequenceBatches
+        from ojs_aws.services.sequences.enqueue import SequenceBatches
 
         stores, enqueue = self.stores, self._sequence_enqueue()
         return SequenceBatches(stores.sequences(), enqueue, stores.unique(), self.clock)

@@ -96,7 +96,7 @@ class BatchPush(RollForward):
         # Looked for in this order: the jobs of a batch that is not open any more are stored.
         for batch in self.batches.open():
             if batch.holds_any(ids):
-                self.roll_forward(batch, _never, set())
+                self.roll_forward(batch, lambda: False, set())
         stored = self.store.load_many(ids)
         if not stored:
             return []
@@ -123,11 +123,6 @@ class BatchPush(RollForward):
             if decision is None or decision.is_committed:
                 return decision is not None
         return False
-
-
-def _never() -> bool:
-    """Return no end of time."""
-    return False
 
 
 def _name(records: Sequence[JobRecord]) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.batches import Batches
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.domain.runtime import Clock
-    from ojs_aws.services.sequences.batches import SequenceBatches
+    from ojs_aws.services.sequences.enqueue import SequenceBatches
     from ojs_aws.services.stored_jobs.messages import JobMessages
     from ojs_aws.services.unique.admit import Uniqueness
 
@@ -186,7 +186,7 @@ class RollForward:
         part = self.batches.part(batch, number)
         wanted = [staged for staged in part if staged.record.id == job_id]
         if wanted and (place := wanted[0].record.sequence):
-            from ojs_aws.services.sequences.batches import place_all_of  # few batches have some
+            from ojs_aws.services.sequences.enqueue import place_all_of  # few batches have some
 
             sequence = wanted[0].record.tenant, place.key
             place_all_of(sequence, batch, self.batches, self.place)

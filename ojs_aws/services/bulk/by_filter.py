@@ -1,10 +1,10 @@
-"""x."""
+"""Changes the jobs that a filter finds, or that are named, for operators (ojs-admin-api, 7)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import field_error
@@ -28,10 +28,6 @@ from ojs_aws.services.bulk import (
 from ojs_aws.services.jobs.job_lists import JobFilter
 from ojs_aws.services.jobs.list_walk import FoundJobs
 from ojs_aws.services.jobs.search import JobSearch
-
-if TYPE_CHECKING:
-    from ojs_aws.services.jobs.job_lists import JobFilter
-    from ojs_aws.services.jobs.search import JobSearch
 
 STATES: Final[Mapping[BulkAction, frozenset[JobState]]] = {
     BulkAction.RETRY: frozenset({JobState.DISCARDED}),

@@ -35,8 +35,6 @@ from ojs_aws.services.stored_jobs.change import found
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.unique import UniqueJobs
-    from ojs_aws.services.jobs.job_lists import JobFilter
-    from ojs_aws.services.jobs.search import JobSearch
 
 MAX_ATOMIC: Final = 100
 

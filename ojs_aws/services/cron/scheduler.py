@@ -82,7 +82,7 @@ class CronScheduler:
         report = CronReport(cron_due=len(due))
         for name in due[:MAX_FIRED]:
             report = self._fire(name, report)
-        for name, since in (*listed[MAX_FIRED : len(due)], *listed[len(due) :]):
+        for name, since in listed[min(len(due), MAX_FIRED) :]:
             self._alarm(name, since, now)
         return report
 

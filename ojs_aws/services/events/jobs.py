@@ -135,10 +135,6 @@ def _scheduled(_: JobRecord | None, after: JobRecord) -> JobEvents:
     return [("job.scheduled", after.created_at, {"scheduled_at": due})]
 
 
-def _pending(_: JobRecord | None, __: JobRecord) -> JobEvents:
-    return []
-
-
 def _started(_: JobRecord | None, after: JobRecord) -> JobEvents:
     worker = after.reservation.worker_id if after.reservation else ""
     data: Data = {"attempt": encode(after.attempt), "worker_id": encode(worker)}
@@ -254,7 +250,7 @@ _NO_ERROR: Final[Data] = {"last_error": RawJson("null"), "dead_letter": encode(F
 _EVENTS_OF: Final[dict[JobState, Callable[[JobRecord | None, JobRecord], JobEvents]]] = {
     JobState.AVAILABLE: _enqueued,
     JobState.SCHEDULED: _scheduled,
-    JobState.PENDING: _pending,
+    JobState.PENDING: lambda *_: [],
     JobState.ACTIVE: _started,
     JobState.COMPLETED: _completed,
     JobState.RETRYABLE: _retrying,

@@ -20,7 +20,6 @@ from ojs_aws.domain.workers import WorkerInfo
 from ojs_aws.services.events import tenants
 from ojs_aws.services.events.commit import Commit, MadeEvent
 
-KIND: Final = "operation.completed"
 _WORDS: Final = {
     "enqueue": ("succeeded", "failed"),
     "cancel": ("cancelled", "skipped"),
@@ -47,7 +46,11 @@ def operation_events(
     }
     return [
         MadeEvent(
-            kind=KIND, time=after.at, subject=after.id, queue=after.queue, data=assemble(data)
+            kind="operation.completed",
+            time=after.at,
+            subject=after.id,
+            queue=after.queue,
+            data=assemble(data),
         ),
         *tenants.change_events(after),
     ]

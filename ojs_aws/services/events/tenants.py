@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ojs_aws.domain.tenants import TenantRefusals
     from ojs_aws.domain.timestamps import Instant
 
-EXCEEDED: Final = "tenant.limit_exceeded"
+LIMIT_EXCEEDED: Final = "tenant.limit_exceeded"
 _KINDS: Final = {CREATED, SUSPENDED, RESUMED}
 _MINUTE_MS: Final = 60_000
 
@@ -55,7 +55,7 @@ def refusal_events(
         "maximum": after.maximum,
         "count": after.count - (before.count if before is not None else 0),
     }
-    return [_made(EXCEEDED, after.tenant, after.at, data)]
+    return [_made(LIMIT_EXCEEDED, after.tenant, after.at, data)]
 
 
 def waiting_events(before: Bucket | None, after: Bucket) -> list[MadeEvent]:
@@ -74,7 +74,7 @@ def waiting_events(before: Bucket | None, after: Bucket) -> list[MadeEvent]:
         "current": said.get("current", 0),
         "maximum": said.get("limit", 0),
     }
-    return [_made(EXCEEDED, scope.tenant, at, data)]
+    return [_made(LIMIT_EXCEEDED, scope.tenant, at, data)]
 
 
 def _made(kind: str, tenant: str, at: Instant, data: dict[str, JsonValue]) -> MadeEvent:

@@ -26,7 +26,7 @@ END: Final = Instant(253_402_300_799_999)  # the last instant of the year 9999
 MAX_TEXT: Final = 256
 """Characters of a tag, and of a part of an error."""
 
-_WAITING: Final = frozenset({S.SCHEDULED, S.RETRYABLE, S.ACTIVE})
+_WAITING: Final = (S.SCHEDULED, S.RETRYABLE, S.ACTIVE)
 
 _OVERTAKEN: Final = frozenset({S.AVAILABLE, S.DISCARDED})
 """What jobs of the waiting list may be by now, where time decided and nobody wrote it yet."""
@@ -191,7 +191,6 @@ def check_range(since: Instant | None, until: Instant | None, name: str = "until
 MAX_COUNTED: Final = 50
 """Lists whose rows one request counts."""
 NOBODY_COUNTED: Final = ListTotal(0, TotalKind.AT_LEAST)
-_COUNTED_AS_WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,7 @@ class ListCounts:
             late = self.store.count(queue, part.name, part.between)
             return [Count(0, is_exact=not late.rows)]
         by_state = self.store.count_waiting(queue)
-        return [by_state[state] for state in _COUNTED_AS_WAITING if state in counters]
+        return [by_state[state] for state in _WAITING if state in counters]
 
     def _by_counters(self, queues: Sequence[str], counters: Collection[str]) -> ListTotal:
         """Read the totals of all queues, which follow the table's stream (decision 62)."""

@@ -21,6 +21,9 @@ LATELY_MS: Final = 60_000
 MAX_NAMED: Final = 100
 """Workers that a reason names."""
 
+BUSY_SLOTS: Final = "places"
+"""Names in the data of a reason how many slots the workers have, where all are busy."""
+
 
 def next_in_line(workers: Sequence[WorkerInfo], now: Instant) -> Reason:
     """Return the reason of a job that has just become the next of its queue.
@@ -58,7 +61,7 @@ def full_workers(workers: Sequence[WorkerInfo], text: str) -> Reason | None:
     slots = sum(map(slots_of, workers))
     busy = f"all {slots} slots" if slots > 1 else "the only slot"
     whole = f"{text}, and {busy} of its workers {'are' if slots > 1 else 'is'} busy."
-    return Reason(ReasonCode.READY, whole, data={"places": slots})
+    return Reason(ReasonCode.READY, whole, data={BUSY_SLOTS: slots})
 
 
 def over_share(job: JobRecord, first_key: str, data: dict[str, JsonValue]) -> str:

@@ -122,19 +122,16 @@ class JobSearch:
     clock: Clock
     counts: ListCounts
 
-    def find(
-        self, wanted: JobFilter, limit: int, cursor: str = "", *, newest_first: bool = True
-    ) -> FoundJobs:
+    def find(self, wanted: JobFilter, limit: int, cursor: str = "") -> FoundJobs:
         """Return up to ``limit`` matching jobs, queue by queue and list by list.
 
         A job matches by its state as of now, also where time has decided and nobody has written
         it yet. One that changes its list meanwhile may be missed or found twice.
 
-        :param newest_first: the order within a list; False begins with who would be next.
         :raises InvalidRequestError: not a cursor that this server gave out for such a filter.
         """
         names, now = self._names(wanted), self.clock.now()
-        return self._walk(wanted, names, now, newest_first=newest_first).find(limit, cursor)
+        return self._walk(wanted, names, now, newest_first=True).find(limit, cursor)
 
     def page(
         self,
@@ -148,6 +145,7 @@ class JobSearch:
         """Return what :meth:`find` does, and how many jobs match in all.
 
         :param skip: matching jobs to leave out first; a cursor costs less.
+        :param newest_first: the order within a list; False begins with who would be next.
         :raises InvalidRequestError: not a cursor that this server gave out for such a filter.
         """
         names, now = self._names(wanted), self.clock.now()

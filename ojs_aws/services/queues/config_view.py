@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from ojs_aws.config import Settings, variable_of
-from ojs_aws.domain.json_text import encode
+from ojs_aws.config import Settings
 from ojs_aws.domain.queues import QueueInfo, QueueSettings
 from ojs_aws.domain.queues.config import DEFAULT_POLICY, LIMIT_NAMES, Members, shown_span
 from ojs_aws.domain.queues.setting_rows import RETENTION, SETTINGS
 from ojs_aws.services.queues.push_settings import push_settings_of
-
-_KINDS: Final[dict[type, str]] = {str: "duration", list: "array", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +55,6 @@ def config_view(
     config = {**_of_deployment(deployed), **layers, **limit}
     config["retention"] = _retention(own, default, deployed)
     return QueueConfigView(name, info, own, config, mine)
-
-
-def queue_settings_table() -> str:
-    """Return the settings of a queue as a Markdown table."""
-    lines = ["| setting | values | default | meaning |", "|---|---|---|---|"]
-    for row in SETTINGS.values():
-        if not row.doc:
-            continue
-        values = _KINDS.get(row.kind) or f"{row.least} to {row.most:,}"
-        deployed = [*RETENTION.values()] if row.name == "retention" else [row.deployed]
-        shown = [variable_of(each) for each in dict.fromkeys(deployed) if each]
-        if row.default not in (None, ...):
-            shown = [encode(row.default)]
-        default = ", ".join(f"`{each}`" for each in shown) or "none"
-        lines.append(f"| `{row.name}` | {values} | {default} | {row.doc} |")
-    return "\n".join(lines)
 
 
 def _retention(own: QueueSettings, default: QueueSettings | None, deployed: Settings) -> Members:

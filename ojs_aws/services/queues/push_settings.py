@@ -108,10 +108,6 @@ class SettingsCache(Generic[ReadT, SettingsT]):
         raise NotImplementedError
 
 
-def _nothing(_queue: str) -> None:
-    """Queues have one line."""
-
-
 @dataclass(frozen=True, slots=True)
 class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]", PushSettings]):
     """Returns a queue's own settings over those of the default policy.
@@ -120,7 +116,7 @@ class PushSettingsCache(SettingsCache["tuple[Mapping[str, QueueSettings], bool]"
     """
 
     store: Callable[[], QueueSettingsStore]
-    copy_marks: Callable[[str], None] = _nothing
+    copy_marks: Callable[[str], None] = lambda _: None
 
     def _read(self, name: str) -> tuple[Mapping[str, QueueSettings], bool]:
         return self.store().load_for_push(name)

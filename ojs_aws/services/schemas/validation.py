@@ -85,7 +85,10 @@ class SchemaValidation:
             return
         if checks.left_s <= 0:
             raise _too_long(job, checks)
-        schema = self._schema(uri, checks) if isinstance(uri, str) else self._of_type(job, checks)
+        if isinstance(uri, str):
+            schema = self._looked_up(uri, lambda: uri, checks)
+        else:
+            schema = self._of_type(job, checks)
         if schema is not None:
             self._check(job, schema, checks)
         elif insists:
@@ -128,9 +131,6 @@ class SchemaValidation:
             yield lambda: left_s - (self._processor_s() - begun)
         finally:
             checks.left_s -= self._processor_s() - begun
-
-    def _schema(self, uri: str, checks: SchemaChecks) -> ArgsSchema | None:
-        return self._looked_up(uri, lambda: uri, checks)
 
     def _of_type(self, job: Job, checks: SchemaChecks) -> ArgsSchema | None:
         """Return the schema of the job's version, else of the latest version of its type."""

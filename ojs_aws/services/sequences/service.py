@@ -14,7 +14,6 @@ from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.sequences import Sequences
-    from ojs_aws.domain.job import JobRecord
     from ojs_aws.services.sequences.advance import SequenceAdvance
 
 SHOWN: Final = 25
@@ -57,7 +56,8 @@ class SequenceAdmin:
         """
         seen, blocked = self.sequences.look(tenant, key, SHOWN)
         if seen is None or not seen.job_id:
-            raise _idle(key)
+            text = f"The sequence '{key}' is idle: it has no job that has not ended."
+            raise not_found("sequence", key, text)
         return SequenceState(seen, tuple(blocked))
 
     def stopped(
@@ -109,11 +109,6 @@ class SequenceAdmin:
             return self.get(tenant, key)
         except NotFoundError:
             return SequenceState(before.sequence)
-
-
-def _idle(key: str) -> NotFoundError:
-    text = f"The sequence '{key}' is idle: it has no job that has not ended."
-    return not_found("sequence", key, text)
 
 
 def why_blocked(

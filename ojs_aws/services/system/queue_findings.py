@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.jobs.reasons import Reason, ReasonCode
@@ -13,6 +13,7 @@ from ojs_aws.domain.queues.config import QueueConfig, read_config
 from ojs_aws.domain.queues.line_advice import LINE_PER_S, fewer_lines, line_load, more_lines
 from ojs_aws.domain.queues.tallies import DAY_MS, MINUTE_MS, WINDOW_MS, Tally, TallyKind, window_of
 from ojs_aws.domain.timestamps import Instant, span_text
+from ojs_aws.services.jobs.next_in_line import BUSY_SLOTS
 from ojs_aws.services.system.statistics import RECENT_MS, Totals
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def caused_by(finding: Finding, reason: Reason) -> Finding:
         return replace(finding, message=message, hint=hint, data=data)
     if reason.code not in {ReasonCode.READY, ReasonCode.UNKNOWN}:
         return replace(finding, message=f"{finding.message} {reason.message}", data=data)
-    if (slots := cast("int", reason.data.get("places", 0))) == 0:
+    slots = reason.data.get(BUSY_SLOTS)
+    if not isinstance(slots, int):
         return finding
     busy = (
         f"All {slots} slots of its workers are" if slots > 1 else "The only slot of its worker is"

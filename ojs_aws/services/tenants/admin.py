@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ojs_aws.domain.errors import BackendUnavailableError
-from ojs_aws.domain.job import JobState
 from ojs_aws.domain.limits import Bucket, LimitScope, tenant_key
 from ojs_aws.domain.queues.tallies import (
     DAY_MS,
@@ -41,13 +40,7 @@ Change: TypeAlias = Callable[[TenantSettings], TenantSettings]
 RATE_MINUTES: Final = RECENT_MINUTES
 """The minutes before this one of which rates are the averages."""
 
-OPEN_STATES: Final = tuple(
-    str(state)
-    for state in (
-        *(JobState.AVAILABLE, JobState.SCHEDULED, JobState.RETRYABLE),
-        *(JobState.ACTIVE, JobState.PENDING),
-    )
-)
+OPEN_STATES: Final = ("available", "scheduled", "retryable", "active", "pending")
 """States of jobs that have not ended."""
 
 MAX_READ: Final = 25_000

@@ -141,12 +141,21 @@ class TenantEnqueueLimits:
             raise
 
     def _admit(self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]) -> None:
-        if settings.limits_depth:
-            self._check_depth(tenant, settings, records)
+        depth = self._depth(tenant) if settings.limits_depth else None
+        scheduled = sum(record.state is JobState.SCHEDULED for record in records)
+        waiting = scheduled + sum(record.state is JobState.AVAILABLE for record in records)
+        if depth is not None:
+            for name, maximum, current, more in (
+                (DEPTH, settings.max_queue_depth, depth.waiting, waiting),
+                (SCHEDULED, settings.max_scheduled, depth.scheduled, scheduled),
+            ):
+                if maximum is not None and more and current + more > maximum:
+                    raise _exceeded(tenant, name, current, maximum, RETRY_AFTER_S)
         if settings.max_enqueue_rate is not None:
             self._charge(tenant, settings.max_enqueue_rate, len(records))
-        if settings.limits_depth:
-            self._add(self._depths[tenant], records)
+        if depth is not None:
+            depth.scheduled += scheduled
+            depth.waiting += waiting
 
     def _report(self, tenant: str, error: TenantLimitError, count: int) -> None:
         """Write down refused jobs for the stream to publish; the answer does not depend on it."""
@@ -173,18 +182,6 @@ class TenantEnqueueLimits:
         except OjsError:
             _logger.warning("Could not publish refusals of tenant %s", tenant, exc_info=True)
 
-    def _check_depth(
-        self, tenant: str, settings: TenantSettings, records: Sequence[JobRecord]
-    ) -> None:
-        depth = self._depth(tenant)
-        scheduled, waiting = _counts(records)
-        for name, maximum, current, more in (
-            (DEPTH, settings.max_queue_depth, depth.waiting, waiting),
-            (SCHEDULED, settings.max_scheduled, depth.scheduled, scheduled),
-        ):
-            if maximum is not None and more and current + more > maximum:
-                raise _exceeded(tenant, name, current, maximum, RETRY_AFTER_S)
-
     def _depth(self, tenant: str) -> _Depth:
         now = self.clock.now()
         known = self._depths.get(tenant)
@@ -197,11 +194,6 @@ class TenantEnqueueLimits:
             known = _Depth(waiting, scheduled, Instant(now + COUNTED_EVERY_MS))
             self._depths[tenant] = known
         return known
-
-    def _add(self, depth: _Depth, records: Sequence[JobRecord]) -> None:
-        scheduled, waiting = _counts(records)
-        depth.scheduled += scheduled
-        depth.waiting += waiting
 
     def _charge(self, tenant: str, rate: Window, count: int) -> None:
         """Take jobs from the bucket of a rate; a bucket with one left lends the others.
@@ -221,13 +213,6 @@ class TenantEnqueueLimits:
         if standing.is_refused:
             wait_s = max(1, math.ceil((standing.full_at_us - latest_us) / 1_000_000))
             raise _exceeded(tenant, RATE, rate.limit, rate.limit, wait_s)
-
-
-def _counts(records: Sequence[JobRecord]) -> tuple[int, int]:
-    """Return how many of the jobs are scheduled, and how many are that or available."""
-    scheduled = sum(record.state is JobState.SCHEDULED for record in records)
-    available = sum(record.state is JobState.AVAILABLE for record in records)
-    return scheduled, scheduled + available
 
 
 def _exceeded(

@@ -43,15 +43,6 @@ WORKFLOWS_PAGE: Final = 10
 _SEPARATOR: Final = "|"
 _WORKFLOWS: Final = "workflows"
 
-SETTLING_MS: Final = 600_000
-"""Jobs that were completed less than this time ago are left to the stream."""
-
-CHUNK: Final = 50_000
-"""Jobs that one pass compares with the lists."""
-
-COMPARED: Final = 1000
-"""Rows of a list that it reads for a page."""
-
 _logger = logging.getLogger(__name__)
 
 
@@ -184,6 +175,16 @@ def _place(cursor: str, parts: Sequence[tuple[str, str]]) -> tuple[int, str]:
         hint = "Pass 'next_cursor' of the answer before as it is, or begin without one."
         raise field_error("cursor", message, hint)
     return parts.index((queue, part)), page
+
+
+SETTLING_MS: Final = 600_000
+"""Jobs that were completed less than this time ago are left to the stream."""
+
+CHUNK: Final = 50_000
+"""Jobs that one pass compares with the lists."""
+
+COMPARED: Final = 1000
+"""Rows of a list that it reads for a page."""
 
 
 @dataclass(slots=True)

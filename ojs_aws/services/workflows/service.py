@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -129,7 +129,8 @@ class WorkflowService:
                 first = self.workflow_advance.advance(first.id, start=first) or first
             except Exception:  # it is stored: the stream goes on with it
                 _logger.warning("Workflow %s is left to the stream", first.id, exc_info=True)
-        view = WorkflowView(first, plan.graph, self._by_step(records), {}, envelopes=plan.envelopes)
+        by_step = {job.workflow_step: job for job in records if job.workflow_step is not None}
+        view = WorkflowView(first, plan.graph, by_step, {}, envelopes=plan.envelopes)
         return CreatedWorkflow(view, is_new=True)
 
     def _again(self, made: Workflow, known: Workflow | None) -> CreatedWorkflow:
@@ -264,9 +265,6 @@ class WorkflowService:
             f"Workflow '{workflow_id}' is being changed by too many at once.",
             hint="Repeat the request.",
         )
-
-    def _by_step(self, records: Sequence[JobRecord]) -> dict[int, JobRecord]:
-        return {job.workflow_step: job for job in records if job.workflow_step is not None}
 
 
 def _retyped(graph: Graph, jobs: Mapping[int, Job]) -> Graph:
