@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -146,7 +147,7 @@ class Executor:
         if handler.is_async:
             return await call()  # type: ignore[misc]
         returned = await in_thread(f"ojs-{ctx.job.type}", call)
-        return await returned if asyncio.iscoroutine(returned) else returned
+        return await returned if inspect.isawaitable(returned) else returned
 
     def _result(self, returned: object, ctx: JobContext) -> RawJson | None:
         """Return what the chain returned, else what ``ctx.set_result`` set; else None."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from ojs_aws.client.timer import Timer, first_of
 from ojs_aws.client.transports.connection import Resends
+from ojs_aws.domain.access import UnauthenticatedError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     BackendError,
@@ -66,7 +67,7 @@ class Reporter:
                 said = "The outcome of job %s no longer counts: %s"
                 _logger.warning(said, job.id, refusal, extra=about(job))
                 return Reported.REFUSED
-            except (BackendError, RateLimitedError) as problem:
+            except (BackendError, RateLimitedError, UnauthenticatedError) as problem:
                 resend += 1
                 if resend > self.patience.limit:
                     said = "The outcome of job %s could not be reported"

@@ -69,4 +69,7 @@ class EventJobs:
             extra = {"job_id": job and job.id, "code": problem.code}
             self.logger.error("An event made no job: %s", problem.message, extra=extra)
             return False
+        except Exception:  # one event must not bring back the others
+            self.logger.exception("An event made no job", extra={"job_id": job and job.id})
+            return False
         return True

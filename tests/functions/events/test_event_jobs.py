@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.cloud_events import EventRule
+from ojs_aws.domain.envelope import Job
 from ojs_aws.transport.events.event_jobs import Handler, build_event_jobs
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
@@ -81,6 +82,24 @@ def test_what_is_wrong_with_one_event_does_not_stop_the_others(
     without = event(2, detail={})
     assert deliver(handler, "no JSON", event(1), without, event(3)) == ["m0", "m2"]
     assert len(jobs_of(world)) == 2
+
+
+def test_an_event_that_meets_a_bug_does_not_stop_the_others(world: World) -> None:
+    def push(job: Job) -> object:
+        if job.args == [2]:
+            raise LookupError("a bug")
+        return world.backend.jobs.push(job)
+
+    handler = build_event_jobs(push, RULES)
+    assert deliver(handler, event(1), event(2), event(3)) == ["m1"]
+    assert len(jobs_of(world)) == 2
+
+
+def test_an_event_may_have_any_text_as_its_id(world: World, handler: Handler) -> None:
+    """Also half of a surrogate pair, which JSON can say and UTF-8 cannot."""
+    odd = event(1, id="\ud800")
+    assert deliver(handler, odd, odd) == []
+    assert len(jobs_of(world)) == 1
 
 
 @pytest.mark.parametrize("fault", [Fault.FAILS_BEFORE, Fault.FAILS_AFTER])

@@ -96,6 +96,14 @@ async def test_a_result_that_is_not_json_fails_the_job() -> None:
     assert "set" in failure["message"]
 
 
+async def test_a_generator_is_no_result() -> None:
+    def handle(ctx: JobContext) -> Any:
+        yield 1
+
+    failure = error(await execute(handle))
+    assert failure["message"].startswith("The handler returned what JSON cannot say: result is a")
+
+
 async def test_an_exception_fails_the_job() -> None:
     """The chain's frames are left out of its backtrace."""
 

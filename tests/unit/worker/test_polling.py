@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ojs_aws.domain.access import UnauthenticatedError
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.worker import Worker
@@ -413,6 +414,18 @@ async def test_a_result_that_the_backend_refuses_fails_the_job() -> None:
         bench.release(first)
         await settle()
         assert bench.source.failed[first.id]["type"] == "ResultRefused"
+
+
+async def test_credentials_that_are_refused_say_nothing_of_a_result() -> None:
+    """They may be new ones that the API has not read yet: the report is repeated."""
+    bench, first = Bench(), job(1)
+    bench.source.ready = [first]
+    async with bench.running():
+        bench.source.problems = [UnauthenticatedError("who are you?")]
+        bench.release(first)
+        await bench.timer.advance(0.5)
+        assert bench.source.acked == {first.id: '"done"'}
+        assert not bench.source.failed
 
 
 async def test_a_job_that_comes_back_replaces_its_first_execution() -> None:
