@@ -126,7 +126,7 @@ def read_pool(name: str, members: Mapping[str, JsonValue]) -> Pool:
     :raises UnsupportedError: it asks for what this server does not do.
     """
     check_pool_name(name)
-    if members.get("name") not in {None, name}:
+    if members.get("name") not in (None, name):
         raise invalid("name", f"'{name}', as the path says", members["name"])
     for refused in _REFUSED:
         if members.get(refused):

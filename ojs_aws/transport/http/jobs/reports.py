@@ -102,7 +102,7 @@ def heartbeat_values(members: Mapping[str, Member]) -> Values:
         values["state"] = STATES.get(word, word)
         if values["state"] == "quiet" != word:
             values["drain_word"] = word
-    if values.get("shutdown") is True and values.get("state") in {None, "running"}:
+    if values.get("shutdown") is True and values.get("state") in (None, "running"):
         values["state"] = "quiet"
     return _with_interval(values)
 
