@@ -9,8 +9,10 @@ last minute is looked at again, since the index may show rows late.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
@@ -166,23 +168,26 @@ class DeadLetterUpkeep:
         if this_round < self._next_round:
             return UpkeepReport()
         self._next_round = this_round + 1
-        pruned = replayed = failed = 0
+        done = Counter[str]()
         queues = sorted(self.queues.all(), key=lambda info: info.name)
         first = this_round % max(len(queues), 1)
         for info in (*queues[first:], *queues[:first]):
             if ends_at is not None and self.changer.clock.now() >= ends_at:
                 break
-            try:
-                pruned += self._prune(info.name)
-                replayed += sum(
-                    self._replay(rule, info.name, now)
-                    for rule in self.rules
-                    if rule.wanted.queue in {"", info.name}
-                )
-            except Exception:  # the other queues must have their turn
-                _logger.exception("The dead letters of queue %s were not looked after", info.name)
-                failed += 1
-        return UpkeepReport(pruned=pruned, replayed=replayed, failed=failed)
+            for what, work in self._works(info.name, now):
+                try:
+                    done[what] += work()
+                except Exception:  # the other rules and queues must have their turn
+                    _logger.exception("Dead letters of queue %s were not %s", info.name, what)
+                    done["failed"] += 1
+        return UpkeepReport(**done)
+
+    def _works(self, queue: str, now: Instant) -> Iterator[tuple[str, Callable[[], int]]]:
+        """Yield what is to be done for a queue, and which number of the report it adds to."""
+        yield "pruned", partial(self._prune, queue)
+        for rule in self.rules:
+            if rule.wanted.queue in {"", queue}:
+                yield "replayed", partial(self._replay, rule, queue, now)
 
     def _prune(self, queue: str) -> int:
         """Remove the oldest dead letters beyond the maximum."""
@@ -219,25 +224,28 @@ class DeadLetterUpkeep:
             return 0
         replayed: list[JobRecord] = []
         errors, first_failed = JobErrors(lambda: False), until
-        seen, last = 0, since
-        for page in self._oldest(queue, MAX_CHANGED, Between(since, until)):
-            for row in page.jobs:
-                seen, last = seen + 1, Instant(int(row.sort_key))
-                try:
-                    job = self._replayed(rule, row)
-                except Exception as problem:  # noqa: BLE001 - one job must not stop the others
-                    errors.note(row.id, problem)
-                    if last > until - FAILED_AGAIN_MS:
-                        first_failed = min(first_failed, Instant(last - 1))
-                    continue
-                if job is not None:
-                    replayed.append(job)
-        self.job_messages.send_for(replayed, now)
-        # What the index may not show yet is looked for again.
-        reached = last if seen >= MAX_CHANGED else min(until, Instant(now - INDEX_LAG_MS))
-        reached = min(reached, first_failed)
-        if reached > since:
-            watermarks.move(name, reached)
+        seen, last, is_all = 0, since, False
+        try:
+            for page in self._oldest(queue, MAX_CHANGED, Between(since, until)):
+                for row in page.jobs:
+                    seen, last = seen + 1, Instant(int(row.sort_key))
+                    try:
+                        job = self._replayed(rule, row)
+                    except Exception as problem:  # noqa: BLE001 - one job must not stop the others
+                        if last > until - FAILED_AGAIN_MS:
+                            first_failed = min(first_failed, Instant(last - 1))
+                        errors.note(row.id, problem)
+                        continue
+                    if job is not None:
+                        replayed.append(job)
+            is_all = seen < MAX_CHANGED
+        finally:  # also where too many jobs fail: the next round goes on where this one ended
+            self.job_messages.send_for(replayed, now)
+            # What the index may not show yet is looked for again.
+            reached = min(until, Instant(now - INDEX_LAG_MS)) if is_all else last
+            reached = min(reached, first_failed)
+            if reached > since:
+                watermarks.move(name, reached)
         if replayed:
             _logger.info("Rule %s replayed %d jobs of queue %s", rule.name, len(replayed), queue)
         return len(replayed)

@@ -129,7 +129,10 @@ class Sweep:
         def sweep(info: QueueInfo) -> SweepReport:
             return self._safely(info, is_over, rolled.sent)
 
-        rolled = self._roll_forward(is_over)
+        begun = self.clock.now()
+        halfway = begun if ends_at is None else Instant((begun + ends_at) // 2)
+        # However many batches are left behind, queues get half of the time.
+        rolled = self._roll_forward(lambda: ends_at is not None and self.clock.now() >= halfway)
         report = SweepReport(batches_failed=rolled.failed, batches_lost=rolled.lost)
         infos = self.queues.all()
         report = replace(report, known=len(infos), suspended=_suspended(infos))

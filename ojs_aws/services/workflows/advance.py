@@ -21,6 +21,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.graph import WorkflowPlan
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowState
+from ojs_aws.services.stored_jobs.change import JobErrors
 from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, in_writes, job_end_of
 
 if TYPE_CHECKING:
@@ -153,20 +154,31 @@ class WorkflowAdvance:
         """Cancel the enqueued jobs of a cancelled workflow that nobody executes.
 
         Up to MAX_CANCELS of them; the end of each is taken over at once.
+
+        :raises Exception: the first error, once all the others are cancelled.
         """
-        graph = self.plan(workflow).graph
-        ids = {workflow.job_id(index): index for index in workflow.outstanding(graph)}
+        names = [*map(workflow.job_id, workflow.outstanding(self.plan(workflow).graph))]
         news: list[JobEnd] = []
-        names = [*ids]
+        errors = JobErrors(lambda: False)
         for at in range(0, len(names), 100):
-            for job in self.changer.store.load_many(names[at : at + 100]).values():
-                ended = job if job.state.is_terminal else self._cancelled(job)
-                if (each := self.news_of(ended)) is not None:
-                    news.append(each)
+            part = names[at : at + 100]
+            for job_id, job in self.changer.settle_each(
+                part, self.changer.clock.now(), errors.note
+            ):
+                try:
+                    each = None if job is None else self.news_of(self._cancelled(job))
+                except Exception as problem:  # noqa: BLE001 - one job must not hold up the others
+                    errors.note(job_id, problem)
+                else:
+                    news += [] if each is None else [each]
             # The stream goes on after a write that counts a cancelled job, and after no other one.
             if sum(each.ended.state is StepState.CANCELLED for each in news) >= MAX_CANCELS:
                 break
-        return self.advance(workflow.id, news, start=workflow) or workflow if news else workflow
+        if news:
+            workflow = self.advance(workflow.id, news, start=workflow) or workflow
+        if errors.first is not None:
+            raise errors.first
+        return workflow
 
     def _cancelled(self, job: JobRecord) -> JobRecord:
         def decide(found: JobRecord, now: Instant) -> JobRecord:

@@ -13,6 +13,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters import upkeep
 from ojs_aws.services.dead_letters.upkeep import FAILED_AGAIN_MS, UpkeepReport
+from ojs_aws.services.stored_jobs.change import MOST
 from tests.simulation.world import World
 from tests.unit.services.dead_letters.test_service import die, with_rules
 
@@ -121,3 +122,31 @@ def test_what_cannot_be_replayed_is_tried_again_for_an_hour(age_ms: int, again: 
     world.backend.dead_letters.upkeep.tick()
     end()
     assert tick(world).replayed == again
+
+
+def test_a_replayed_job_gets_its_message_though_too_many_others_fail() -> None:
+    """And those that fail longer than an hour are passed by the next rounds."""
+    world = with_rules(ANY)
+    first, *others = [die(world) for _ in range(MOST + 3)]
+    refuse(world, others[:-1])
+    world.lose_messages()
+    report = tick(world)
+    assert (report.replayed, report.failed) == (0, 1)
+    assert world.stored.jobs[first.id].state is JobState.AVAILABLE
+    assert {each.message.job_id for each in world.held("default")} == {first.id}
+    world.clock.advance(ms=FAILED_AGAIN_MS)
+    assert [tick(world).failed for _ in range(2)] == [1, 0]
+    assert world.stored.jobs[others[-1].id].state is JobState.AVAILABLE
+
+
+def test_dead_letters_that_cannot_be_pruned_do_not_hold_up_replays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = with_rules(ANY)
+    die(world)
+
+    def broken(_: object, __: str) -> int:
+        raise BackendError("no")
+
+    monkeypatch.setattr(upkeep.DeadLetterUpkeep, "_prune", broken)
+    assert tick(world) == UpkeepReport(replayed=1, failed=1)

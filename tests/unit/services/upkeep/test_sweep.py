@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.jobs.batches import RollForwardReport
 from ojs_aws.domain.jobs.lists import ListedJob, Page
 from ojs_aws.domain.queues import QueueInfo
 from ojs_aws.domain.timestamps import Instant
@@ -372,3 +374,24 @@ def test_a_queue_whose_sweep_fails_slowly_lets_the_others_have_their_turn(world:
     for _ in range(2):
         world.backend.upkeep.sweep.tick(Instant(world.clock.now() + 30_000))
     assert swept[:2] in (["default", "other"], ["other", "default"])
+
+
+@pytest.mark.parametrize("ends_in_s", [None, 40])
+def test_batches_that_are_left_behind_take_half_of_a_ticks_time(
+    world: World, ends_in_s: int | None
+) -> None:
+    """The other half is for the queues, however many batches there are."""
+    push(world)
+
+    def roll(is_over: Callable[[], bool]) -> RollForwardReport:
+        for _ in range(100):
+            if is_over():
+                break
+            world.clock.advance(s=1)
+        return RollForwardReport()
+
+    sweep = replace(world.backend.upkeep.sweep, roll_forward=roll)
+    begun = world.clock.now()
+    ends_at = None if ends_in_s is None else Instant(begun + ends_in_s * 1000)
+    assert sweep.tick(ends_at).queues == 1
+    assert (world.clock.now() - begun) // 1000 == (100 if ends_in_s is None else 20)

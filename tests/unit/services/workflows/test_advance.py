@@ -10,6 +10,7 @@ import pytest
 
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
+    BackendError,
     ConflictError,
     DuplicateError,
     EnqueueRejectedError,
@@ -297,6 +298,27 @@ def test_many_jobs_are_cancelled_in_portions(
     stream.flow()
     assert {each.state for each in world.stored.jobs.values()} == {JobState.CANCELLED}
     assert world.stored.workflows[made.view.workflow.id].cancelled_count == 350
+
+
+def test_a_job_that_cannot_be_cancelled_does_not_hold_up_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request fails, and so the stream tries again."""
+    made = create(world, {"type": "group", "jobs": [job()] * 3})
+    bad, save = made.view.workflow.job_id(1), world.store.save
+
+    def failing(before: JobRecord, after: JobRecord) -> JobRecord:
+        if before.id == bad:
+            raise BackendError("no")
+        return save(before, after)
+
+    monkeypatch.setattr(world.store, "save", failing)
+    with pytest.raises(BackendError, match="no"):
+        world.backend.workflows.service.cancel(made.view.workflow.id)
+    workflow = world.stored.workflows[made.view.workflow.id]
+    assert workflow.cancelled_count == 2
+    monkeypatch.setattr(world.store, "save", save)
+    assert world.backend.workflows.advance.cancel_jobs(workflow).cancelled_count == 3
 
 
 def test_jobs_behind_many_that_have_just_ended_are_cancelled(
