@@ -213,20 +213,21 @@ def bounded(values: Values, job_ids: Mapping[int, str], max_bytes: int = MAX_BYT
 
     :param job_ids: which jobs they are of.
     """
-    total = sum(len(text) for text in values.values())
+    sizes = {index: len(text.encode()) for index, text in values.items()}
+    total = sum(sizes.values())
     kept = dict(values)
-    for index in sorted(kept, key=lambda each: len(kept[each]), reverse=True):
+    for index in sorted(kept, key=sizes.__getitem__, reverse=True):
         if total <= max_bytes:
             break
         reference = encode(
             {
                 "result_ref": f"/ojs/v1/jobs/{job_ids[index]}",
-                "result_size_bytes": len(kept[index].encode()),
+                "result_size_bytes": sizes[index],
                 "result_content_type": "application/json",
             }
         )
-        if len(reference) < len(kept[index]):
-            total -= len(kept[index]) - len(reference)
+        if len(reference) < sizes[index]:
+            total -= sizes[index] - len(reference)
             kept[index] = reference
     return kept
 

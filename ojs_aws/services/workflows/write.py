@@ -97,7 +97,8 @@ def error_text(code: str, message: str, attempt: int) -> RawJson:
 
 def in_writes(news: Sequence[JobEnd]) -> Iterator[Sequence[JobEnd]]:
     """Return the ended jobs in groups that fit one write; one empty group if there are none."""
-    return in_groups(news, lambda each: len(each.value), MAX_NEWS_BYTES) if news else iter([()])
+    groups = in_groups(news, lambda each: len(each.value.encode()), MAX_NEWS_BYTES)
+    return groups if news else iter([()])
 
 
 @dataclass(slots=True)

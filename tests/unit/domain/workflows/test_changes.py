@@ -369,3 +369,10 @@ def test_the_largest_results_become_references_when_all_are_too_many() -> None:
     kept = bounded(values, {1: "j1", 2: "j2", 3: "j3"}, 1000)
     assert '"result_ref":"/ojs/v1/jobs/j1"' in kept[1]
     assert (kept[2], kept[3]) == (values[2], values[3])
+
+
+def test_results_are_bounded_by_their_bytes() -> None:
+    """An item of a workflow has room for bytes: these characters have three each."""
+    values: Any = {1: '"' + "\u4e2d" * 400 + '"'}
+    assert bounded(values, {1: "j1"}, 1202) == values
+    assert '"result_size_bytes":1202' in bounded(values, {1: "j1"}, 1201)[1]
