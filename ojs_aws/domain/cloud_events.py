@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
-from ojs_aws.domain.events import event_id
+from ojs_aws.domain.events import event_id, is_named
 from ojs_aws.domain.jobs.attributes import EnvelopeAttributes
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.timestamps import Instant, parse_timestamp
@@ -96,7 +96,7 @@ class EventRule:
         """
         if not self.source.rstrip("*"):
             raise ValueError(f"The rule for {self.job_type} needs the source of its events.")
-        if _is_like(self.source, OWN_SOURCE) and not self.own_events:
+        if is_named(OWN_SOURCE, self.source) and not self.own_events:
             raise ValueError(
                 f"The rule for {self.job_type} would make jobs of the events of jobs. If that is "
                 "meant, and ends, say own_events=True."
@@ -116,9 +116,9 @@ class EventRule:
         if source == OWN_SOURCE and not self.own_events:
             return False
         return (
-            _is_like(self.source, source)
-            and _is_like(self.type or "*", kind)
-            and _is_like(self.subject or "*", event.subject)
+            is_named(source, self.source)
+            and is_named(kind, self.type or "*")
+            and is_named(event.subject, self.subject or "*")
         )
 
     def job_of(self, event: CloudEvent) -> Job:
@@ -148,10 +148,6 @@ class EventRule:
         if isinstance(self.args, Mapping):
             return [{name: _at(members, path) for name, path in self.args.items()}]
         return [_at(members, path) for path in self.args]
-
-
-def _is_like(wanted: str, given: str) -> bool:
-    return given.startswith(wanted[:-1]) if wanted.endswith("*") else given == wanted
 
 
 def _at(members: JsonValue, path: str) -> JsonValue:

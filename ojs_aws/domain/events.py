@@ -248,7 +248,7 @@ class EventQuery:
 
 
 def is_named(kind: str, name: str) -> bool:
-    """Return whether a filter names an event type: by its name, or by its beginning and ``*``."""
+    """Return whether a text names something: by its name, or by its beginning and ``*``."""
     return kind.startswith(name[:-1]) if name.endswith("*") else kind == name
 
 

@@ -30,6 +30,22 @@ MAX_TENANT_LENGTH: Final = 128
 OTHER_TENANTS: Final = "_other"
 """Names tenants that are counted together (section 15.4); no tenant can be called so."""
 
+CONCURRENCY: Final = "max_concurrency"
+RATE: Final = "max_enqueue_rate"
+DEPTH: Final = "max_queue_depth"
+SCHEDULED: Final = "max_scheduled"
+WEIGHT: Final = "fairness_weight"
+LIMITS: Final = (CONCURRENCY, RATE, DEPTH, SCHEDULED, WEIGHT)
+"""The limits of a tenant, as section 8.1 names them."""
+
+CREATED: Final = "tenant.created"
+SUSPENDED: Final = "tenant.suspended"
+RESUMED: Final = "tenant.resumed"
+CHANGES: Final = "changes"
+"""The member of an operation's target that lists the tenant's events that it caused."""
+
+_COUNT: Final = f"a whole number from 0 to {LARGEST}, or null"
+_WINDOW: Final = 'an object such as {"limit": 1000, "period": "PT1M"}, or null'
 _TENANT: Final = re.compile(TENANT_PATTERN, re.ASCII)
 _FORM: Final = (
     "a letter or digit, then letters, digits, dots, underscores, colons and hyphens; "
@@ -90,24 +106,6 @@ def put_tenant(job: Job, tenant: str, place: str = "") -> None:
 def key_of_tenant(tenant: str, key: str) -> str:
     """Return a uniqueness key as it applies within one tenant; empty for no key."""
     return hashlib.sha256(f"tenant:{tenant}:{key}".encode()).hexdigest() if key else ""
-
-
-CONCURRENCY: Final = "max_concurrency"
-RATE: Final = "max_enqueue_rate"
-DEPTH: Final = "max_queue_depth"
-SCHEDULED: Final = "max_scheduled"
-WEIGHT: Final = "fairness_weight"
-LIMITS: Final = (CONCURRENCY, RATE, DEPTH, SCHEDULED, WEIGHT)
-"""The limits of a tenant, as section 8.1 names them."""
-
-CREATED: Final = "tenant.created"
-SUSPENDED: Final = "tenant.suspended"
-RESUMED: Final = "tenant.resumed"
-CHANGES: Final = "changes"
-"""The member of an operation's target that lists the tenant's events that it caused."""
-
-_COUNT: Final = f"a whole number from 0 to {LARGEST}, or null"
-_WINDOW: Final = 'an object such as {"limit": 1000, "period": "PT1M"}, or null'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +208,7 @@ UNLIMITED: Final = TenantSettings()
 def changes_of(before: TenantSettings, after: TenantSettings) -> list[JsonValue]:
     """Return the types of the events that a change of settings is."""
     made: list[JsonValue] = []
-    if before == UNLIMITED != after:
+    if before == UNLIMITED and after != UNLIMITED:
         made.append(CREATED)
     if before.is_suspended != after.is_suspended:
         made.append(SUSPENDED if after.is_suspended else RESUMED)

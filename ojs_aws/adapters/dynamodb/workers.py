@@ -23,7 +23,7 @@ from ojs_aws.adapters.dynamodb.update import ConditionFailedError, Update
 from ojs_aws.domain.conflicts import ForeignWorkerError
 from ojs_aws.domain.json_text import decode, encode
 from ojs_aws.domain.timestamps import Instant
-from ojs_aws.domain.workers import Pool, WorkerInfo, WorkerReport, read_pool
+from ojs_aws.domain.workers import RUNNING, Pool, WorkerInfo, WorkerReport, read_pool
 
 PARTITION: Final = "workers"
 POOLS: Final = "pools"
@@ -40,7 +40,6 @@ ABOUT: Final = "ab"
 DIRECTIVE: Final = "dv"
 PRINCIPAL: Final = "pr"
 
-RUNNING: Final = "running"
 TERMINATE: Final = "terminate"
 
 KEPT_S: Final = 3600

@@ -29,6 +29,27 @@ from ojs_aws.domain.timestamps import Instant
 
 TASK_WORKER: Final = "tasks_"
 """Begins the worker id of jobs that were claimed for tasks."""
+TASK_FAILED: Final = "task_failed"
+STOPPED: Final = "STOPPED"
+CONFIG_VARIABLE: Final = "OJS_BINDING_CONFIG"
+"""The variable of a task's container that holds the config of its binding, as JSON. ECS describes a
+task with its overrides, so the config of an attempt is known when it ends."""
+_EXITED: Final = "EssentialContainerExited"
+_NOT_THE_JOBS_FAULT: Final = frozenset(
+    {"TaskFailedToStart", "SpotInterruption", "TerminationNotice"}
+)
+"""Codes of ends by which the job's program never ran, or AWS took the machine away."""
+_CANNOT_WORK: Final = (
+    "CannotPull",  # ...ContainerError, ...ImageManifestError, ...ECRContainerError
+    "CannotCreateContainerError",
+    "CannotStartContainerError",
+    "CannotCreateVolumeError",
+    "ResourceInitializationError",
+    "exec format error",
+)
+"""Parts of ECS's reasons after which the next task of the definition will not start either."""
+_TRANSIENT: Final = ("toomanyrequests", "rate exceeded", "rate limit", "throttl", "capacity")
+"""Parts of such reasons, in lower case, after which it soon may start."""
 _STARTED_BY: Final = re.compile(
     r"ojs_(?P<job>[0-9a-f-]{36})_(?P<attempt>[0-9]{1,10})_(?P<reservation>[0-9A-Za-z_-]{1,64})",
     re.ASCII,
@@ -114,29 +135,6 @@ def family_of(definition: str) -> str:
 def read_task_bindings(text: str) -> list[TaskBinding]:
     """Return the bindings that a JSON array describes, as the construct writes it."""
     return [TaskBinding(**with_config(each)) for each in json.loads(text)]
-
-
-TASK_FAILED: Final = "task_failed"
-STOPPED: Final = "STOPPED"
-CONFIG_VARIABLE: Final = "OJS_BINDING_CONFIG"
-"""The variable of a task's container that holds the config of its binding, as JSON. ECS describes a
-task with its overrides, so the config of an attempt is known when it ends."""
-_EXITED: Final = "EssentialContainerExited"
-_NOT_THE_JOBS_FAULT: Final = frozenset(
-    {"TaskFailedToStart", "SpotInterruption", "TerminationNotice"}
-)
-"""Codes of ends by which the job's program never ran, or AWS took the machine away."""
-_CANNOT_WORK: Final = (
-    "CannotPull",  # ...ContainerError, ...ImageManifestError, ...ECRContainerError
-    "CannotCreateContainerError",
-    "CannotStartContainerError",
-    "CannotCreateVolumeError",
-    "ResourceInitializationError",
-    "exec format error",
-)
-"""Parts of ECS's reasons after which the next task of the definition will not start either."""
-_TRANSIENT: Final = ("toomanyrequests", "rate exceeded", "rate limit", "throttl", "capacity")
-"""Parts of such reasons, in lower case, after which it soon may start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

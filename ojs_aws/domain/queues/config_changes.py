@@ -15,6 +15,12 @@ MAX_CONFIG_BYTES: Final = 8192
 
 SHARDS: Final = "ordering_shards"
 
+_OF_ONE_QUEUE: Final = {
+    "fairness": "Set it for each queue, or let the jobs name fairness keys.",
+    SHARDS: "Set it for each wide queue (OJS_WIDE_QUEUES).",
+}
+"""Settings that the default policy cannot have, and what to do instead."""
+
 _NAMES: Final = sorted(name for name, row in SETTINGS.items() if row.check is not None)
 
 
@@ -50,18 +56,13 @@ def check_policy(members: Mapping[str, JsonValue]) -> None:
 
     :raises UnsupportedError: it does.
     """
-    if "fairness" in members:
-        raise UnsupportedError(
-            "'fairness' is a setting of one queue: the default policy cannot have it.",
-            details={"field": "fairness"},
-            hint="Set it for each queue, or let the jobs name fairness keys.",
-        )
-    if SHARDS in members:
-        raise UnsupportedError(
-            f"'{SHARDS}' is a setting of one queue: the default policy cannot have it.",
-            details={"field": SHARDS},
-            hint="Set it for each wide queue (OJS_WIDE_QUEUES).",
-        )
+    for name, hint in _OF_ONE_QUEUE.items():
+        if name in members:
+            raise UnsupportedError(
+                f"'{name}' is a setting of one queue: the default policy cannot have it.",
+                details={"field": name},
+                hint=hint,
+            )
 
 
 def check_wide(queue: str, after: Mapping[str, JsonValue], lines: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -54,8 +54,8 @@ class QueueBindings(InTable):
         return BindingStates(
             suspended=read_suspensions(item),
             bound=read_bound(item),
-            endpoints=_read_endpoints(item),
-            configs=_read_configs(item),
+            endpoints=dict(_texts(item, _ENDPOINT)),
+            configs={name: stored_config(text) for name, text in _texts(item, _CONFIG)},
         )
 
     def bind(
@@ -164,35 +164,16 @@ class QueueBindings(InTable):
 
 def read_suspensions(item: Item) -> dict[str, Suspension]:
     """Return the suspended bindings that the item of a queue names."""
-    return {
-        name[len(_PREFIX) :]: read_suspension(read_string(item, name))
-        for name in item
-        if name.startswith(_PREFIX)
-    }
+    return {name: read_suspension(text) for name, text in _texts(item, _PREFIX)}
 
 
 def read_bound(item: Item) -> dict[str, tuple[str, ...]]:
     """Return the registered types of bindings that the item of a queue has."""
-    return {
-        name[len(_BOUND) :]: tuple(json.loads(read_string(item, name)))
-        for name in item
-        if name.startswith(_BOUND)
-    }
+    return {name: tuple(json.loads(text)) for name, text in _texts(item, _BOUND)}
 
 
-def _read_endpoints(item: Item) -> dict[str, str]:
-    """Return the registered URLs of bindings that the item of a queue has."""
-    return {
-        name[len(_ENDPOINT) :]: read_string(item, name)
-        for name in item
-        if name.startswith(_ENDPOINT)
-    }
-
-
-def _read_configs(item: Item) -> dict[str, BindingConfig]:
-    """Return the registered configs of bindings that the item of a queue has."""
-    return {
-        name[len(_CONFIG) :]: stored_config(read_string(item, name))
-        for name in item
-        if name.startswith(_CONFIG)
-    }
+def _texts(item: Item, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of bindings with what the item of a queue has of each."""
+    for name in item:
+        if name.startswith(prefix):
+            yield name[len(prefix) :], read_string(item, name)

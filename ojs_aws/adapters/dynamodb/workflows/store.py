@@ -17,6 +17,7 @@ from ojs_aws.adapters.dynamodb.columns import (
     row_cursor,
     string,
 )
+from ojs_aws.adapters.dynamodb.jobs.inserts import MAX_TRANSACTION_BYTES
 from ojs_aws.adapters.dynamodb.table import (
     InTable,
     Reasons,
@@ -45,6 +46,7 @@ from ojs_aws.adapters.dynamodb.workflows.codec import (
 )
 from ojs_aws.domain.conflicts import StaleWorkflowError
 from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.jobs.batches import MAX_ACTIONS
 from ojs_aws.domain.json_text import RawJson
 from ojs_aws.domain.workflows.graph import WorkflowPlan
 from ojs_aws.domain.workflows.workflow import Workflow, WorkflowPage, WorkflowState
@@ -52,8 +54,6 @@ from ojs_aws.domain.workflows.workflow import Workflow, WorkflowPage, WorkflowSt
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.inserts import Ahead
 
-MAX_ACTIONS: Final = 100
-MAX_TRANSACTION_BYTES: Final = 3_900_000
 MAX_PAGES: Final = 10
 """Pages of the index that one look at a list reads at most."""
 
