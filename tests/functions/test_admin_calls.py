@@ -94,7 +94,7 @@ def test_jobs_of_all_states_are_found_page_by_page_in_both_directions(
             seen: list[str] = []
             cursor = ""
             while True:
-                page = backend.jobs.search.find(wanted, 3, cursor, newest_first=newest_first)
+                page, _ = backend.jobs.search.page(wanted, 3, cursor, newest_first=newest_first)
                 seen += [job.id for job in page.jobs]
                 cursor = page.cursor
                 if not cursor:
