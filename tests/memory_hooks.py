@@ -19,10 +19,18 @@ STATUS: Final = "ResponseMetadata"
 
 
 @dataclass(frozen=True)
+class Service:
+    """What a handler reads of the service of a call."""
+
+    service_name: str
+
+
+@dataclass(frozen=True)
 class Model:
     """What a handler reads of a call."""
 
     name: str
+    service_model: Service
 
 
 @dataclass
@@ -43,7 +51,7 @@ class Events:
         """Call the handlers of a moment."""
         names = (moment, f"{moment}.{call.service}", f"{moment}.{call.service}.{call.operation}")
         for handler in [each for name in names for each in self.handlers.get(name, ())]:
-            handler(model=Model(call.operation), **given)
+            handler(model=Model(call.operation, Service(call.service)), **given)
 
 
 class Exceptions:

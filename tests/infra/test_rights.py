@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.topology import sqs_queue_name
 from ojs_aws.transport.events.tick import build_tick
 from tests.aws import EmbeddedAws
 from tests.infra.policies import Role, asked_by
@@ -22,8 +23,6 @@ from tests.infra.templates import of_context
 from tests.transcript.recordings import all_features
 from tests.transcript.session import Session, emulated_aws
 from tests.transcript.steps import Feature, Step
-
-pytestmark = pytest.mark.moto
 
 FUNCTIONS: Final = (
     *("producer", "worker_api", "operator", "system", "api_keys"),
@@ -79,6 +78,9 @@ class Watch:
 def watched(aws: EmbeddedAws, feature: Feature, watch: Watch, *, by_endpoint: bool) -> Session:
     """A deployment for a feature whose functions are watched."""
     session = Session(aws, feature, uses_job_endpoint=by_endpoint)
+    clients = session.aws.clients
+    for client in (clients.dynamodb, clients.sqs, clients.s3(), clients.events()):
+        client.meta.events.register("before-parameter-build", watch.note)
     parts: Any = session  # each of which is replaced by itself, as a function
     for group, handler in parts._handlers.items():
         parts._handlers[group] = watch.as_function(group.value, handler)
@@ -96,9 +98,6 @@ def watching() -> Iterator[tuple[EmbeddedAws, Watch]]:
     template = of_context(queue_separator="-", job_endpoint="true")  # the names of the transcript
     watch = Watch({name: Role(template, f"functions.{name}.handler.handler") for name in FUNCTIONS})
     with emulated_aws() as aws:
-        clients = (aws.clients.dynamodb, aws.clients.sqs, aws.clients.s3(), aws.clients.events())
-        for client in clients:
-            client.meta.events.register("before-parameter-build", watch.note)
         yield aws, watch
 
 
@@ -109,7 +108,6 @@ class Player:
     The SQS queues of some jobs are gone by then, as those of a restored deployment are.
     """
 
-    aws: EmbeddedAws
     session: Session
     watch: Watch
 
@@ -134,8 +132,12 @@ class Player:
 
     def lose(self, queue: str) -> None:
         """Delete an SQS queue; nobody's role is asked."""
-        sqs = self.aws.clients.sqs
-        sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"ojs-{queue}")["QueueUrl"])
+        self.session.aws.clients.sqs.delete_queue(QueueUrl=self.url(queue))
+
+    def url(self, queue: str) -> str:
+        """Return the URL of an SQS queue."""
+        settings = self.session.aws.settings
+        return settings.queue_url_prefix + sqs_queue_name(settings.queue_prefix, queue)
 
     def enqueue_and_work(self) -> None:
         """Producers and workers: at the API, or at the job endpoint."""
@@ -156,9 +158,8 @@ class Player:
         for _ in range(2):
             self.push("limited", rate_limit=limit)
         self.fetch("limited")
-        sqs = self.aws.clients.sqs
-        url = sqs.get_queue_url(QueueName="ojs-first")["QueueUrl"]
-        sqs.send_message(QueueUrl=url, MessageBody="not ours")
+        sqs = self.session.aws.clients.sqs
+        sqs.send_message(QueueUrl=self.url("first"), MessageBody="not ours")
         for _ in range(4):
             self.fetch("first")
 
@@ -213,7 +214,7 @@ def played() -> Watch:
     with watching() as (aws, watch):
         for by_endpoint in (False, True):
             session = watched(aws, PLAYED, watch, by_endpoint=by_endpoint)
-            player = Player(aws, session, watch)
+            player = Player(session, watch)
             player.enqueue_and_work()
             player.operate()
     return watch

@@ -74,7 +74,7 @@ class Session:
 
         :param uses_job_endpoint: what the job endpoint serves is sent there, not to the gateway.
         """
-        aws = fresh(aws, feature.settings)
+        self.aws = aws = fresh(aws, feature.settings)
         self.clock = FakeClock()
         self.placeholders = Placeholders()
         self.backend = _backend(aws, self.clock)
