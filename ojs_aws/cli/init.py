@@ -156,9 +156,12 @@ def init(
     if taken := sorted(str(path) for path in written if path.exists()):
         out.problem(f"These files exist: {', '.join(taken)}.", "Name a folder that is empty.")
         raise typer.Exit(ExitCode.CONFLICT)
-    for path, text in written.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    try:
+        for path, text in written.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise misuse(out, f"{problem.filename} cannot be written: {problem.strerror}.") from None
     shown = [str(path) for path in sorted(written)]
     following = f"Next: cd {folder} && {_find_links()}make setup test"
     out.said("\n".join([*shown, "", following]), {"files": [*shown]})

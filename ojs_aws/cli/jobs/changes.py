@@ -107,14 +107,15 @@ class Consent:
     def agrees(self, session: Session, action: str, total: int, what: str) -> bool:
         """Return whether so many are to be changed, after asking; say so if nothing is changed.
 
+        :param what: what they are called, in the singular.
         :raises typer.Exit: nobody can be asked, or the answer is no.
         """
         if self.dry_run or not total:
             would: dict[str, JsonValue] = {"dry_run": self.dry_run, "matched": total}
-            text = f"{total} {what} match; nothing was changed."
+            text = f"{counted(total, what)} match{'es' * (total == 1)}; nothing was changed."
             session.out.said(text, {"action": action, **would})
             return False
-        session.confirm(f"{action.capitalize()} {total} {what}?", is_sure=self.yes)
+        session.confirm(f"{action.capitalize()} {counted(total, what)}?", is_sure=self.yes)
         return True
 
 
@@ -229,7 +230,7 @@ async def _change_chosen(
             counts.append(part)
             step(part.examined)
     total = sum(part.matched for part in counts)
-    if not consent.agrees(session, action, total, "jobs"):
+    if not consent.agrees(session, action, total, "job"):
         if total and not session.out.as_json:
             await _show_some(session, chosen, total)
         return

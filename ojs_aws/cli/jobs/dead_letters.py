@@ -18,8 +18,16 @@ from ojs_aws.cli.jobs.reports import (
 from ojs_aws.cli.jobs.views import error_text
 from ojs_aws.cli.terminal.options import JobId, json_of, moment
 from ojs_aws.cli.terminal.output import flat
-from ojs_aws.cli.terminal.session import ExitCode, Session, command, listed, misuse, pages
-from ojs_aws.cli.terminal.tables import when_text
+from ojs_aws.cli.terminal.session import (
+    ExitCode,
+    Session,
+    command,
+    each_named,
+    listed,
+    misuse,
+    pages,
+)
+from ojs_aws.cli.terminal.tables import counted, when_text
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.dead_letters import DeadLetterFilter
@@ -123,12 +131,15 @@ async def retry_dead_letters(
     """Enqueue dead letters again, with attempt 0; their old errors stay readable."""
     changes = json_of(override, "--override") if override else {}
     consent.check_named(session, ids)
+    if not isinstance(changes, dict) or (changes and not ids):
+        raise misuse(session.out, "--override takes a JSON object, and ids of dead letters.")
     if ids:
-        for job_id in ids:
-            job = await session.client.dead_letter.retry(
-                job_id, changes if isinstance(changes, dict) else None
-            )
+
+        async def retry_one(job_id: str) -> None:
+            job = await session.client.dead_letter.retry(job_id, changes)
             session.out.said(f"{job.id} is {job.state}.", {"id": job.id, "state": str(job.state)})
+
+        await each_named(session.out, ids, retry_one)
         return
     await _many(session, "retry", wanted.chosen, consent, every=every)
 
@@ -145,10 +156,13 @@ async def delete_dead_letters(
     """Remove dead letters for good."""
     consent.check_named(session, ids)
     if ids:
-        session.confirm(f"Delete {len(ids)} jobs for good?", is_sure=consent.yes)
-        for job_id in ids:
+        session.confirm(f"Delete {counted(len(ids), 'job')} for good?", is_sure=consent.yes)
+
+        async def delete_one(job_id: str) -> None:
             await session.client.dead_letter.delete(job_id)
             session.out.said(f"{job_id} is deleted.", {"id": job_id, "deleted": True})
+
+        await each_named(session.out, ids, delete_one)
         return
     await _many(session, "delete", wanted.chosen, consent, every=every)
 
@@ -175,7 +189,7 @@ async def _many(
         part = await change(dry_run=True, limit=MAX_DRY, cursor=cursor, as_of=as_of, **chosen)
         total += part.matched
     as_of = part.as_of
-    if not consent.agrees(session, action, total, "dead letters"):
+    if not consent.agrees(session, action, total, "dead letter"):
         return
     done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:

@@ -129,15 +129,20 @@ async def _enqueue_file(session: Session, file: Path) -> None:
 def _jobs_of(file: Path) -> list[Job]:
     """Return the jobs of a file's lines exactly as they are written; empty lines are left out.
 
-    :raises InvalidRequestError: a line is no JSON object with a type; the message names it.
+    :raises InvalidRequestError: the file cannot be read, or a line is no JSON object with type and
+        arguments; the message names it.
     """
     from ojs_aws.domain.envelope import Job
     from ojs_aws.domain.errors import InvalidRequestError
     from ojs_aws.domain.json_text import parse_object
 
     jobs = []
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines(), start=1):
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise InvalidRequestError(f"{file} cannot be read: {problem.strerror}.") from None
+    # Not splitlines(): a JSON text may have other line separators, such as U+2028, as they are.
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

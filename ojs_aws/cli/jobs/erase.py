@@ -38,7 +38,7 @@ async def erase_jobs(
     running = await _each(session, "cancel", tag, dry_run=True)
     ended = await _each(session, "delete", tag, dry_run=True)
     total = running[0] + ended[0]
-    if not consent.agrees(session, "erase", total, "jobs"):
+    if not consent.agrees(session, "erase", total, "job"):
         return
     cancelled = await _each(session, "cancel", tag)
     deleted = await _each(session, "delete", tag)

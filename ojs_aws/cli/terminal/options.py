@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
 
 if TYPE_CHECKING:
     from ojs_aws.domain.errors import JsonValue
@@ -16,6 +17,31 @@ if TYPE_CHECKING:
 JobId = Annotated[str, typer.Argument(help="Id of the job.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be changed.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_PANEL: Final = "Server and output"
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url",
+        envvar="OJS_URL",
+        help="The OJS server, with or without /ojs/v1.",
+        rich_help_panel=_PANEL,
+    ),
+]
+ApiKey = Annotated[
+    str,
+    typer.Option(
+        "--api-key",
+        envvar="OJS_API_KEY",
+        help="Sent as a bearer token. Better in the environment than on the command line.",
+        show_default=False,
+        show_envvar=True,
+        rich_help_panel=_PANEL,
+    ),
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON, for scripts.", rich_help_panel=_PANEL),
+]
 NO_OPTIONS: Final[Mapping[str, object]] = {}
 
 
@@ -73,6 +99,35 @@ def option(name: str, annotation: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
+
+
+def check_arguments(parameters: Iterable[inspect.Parameter], values: Mapping[str, Any]) -> None:
+    """Refuse empty texts as arguments: an id of a path would be missing, and a list be meant.
+
+    An argument that has a default may be empty.
+
+    :raises typer.BadParameter: naming the argument.
+    """
+    for each in parameters:
+        value, metadata = values.get(each.name), getattr(each.annotation, "__metadata__", ())
+        is_needed = value == "" and each.default is inspect.Parameter.empty
+        is_argument = any(isinstance(part, ArgumentInfo) for part in metadata)
+        if is_argument and (is_needed or (isinstance(value, list) and "" in value)):
+            raise typer.BadParameter(f"{each.name} is empty. Is a variable of the shell not set?")
+
+
+def header_key(api_key: str) -> str:
+    """Return an API key without white space around it, as a header of a request can carry it.
+
+    :raises ValueError: it has other characters; the message does not show the key.
+    """
+    key = api_key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError(
+            "The API key has characters that no key has, such as a line break: see OJS_API_KEY or "
+            "--api-key."
+        )
+    return key
 
 
 def moment(text: str | None) -> datetime | None:

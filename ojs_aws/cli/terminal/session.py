@@ -12,11 +12,20 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import typer
 
-from ojs_aws.cli.terminal.options import declare, option, with_groups
+from ojs_aws.cli.terminal.options import (
+    ApiKey,
+    AsJson,
+    Url,
+    check_arguments,
+    declare,
+    header_key,
+    option,
+    with_groups,
+)
 from ojs_aws.cli.terminal.output import Output
 
 if TYPE_CHECKING:
@@ -27,7 +36,6 @@ DEFAULT_URL: Final = "http://127.0.0.1:8080"
 MAX_PAGE: Final = 200
 MAX_PAGES: Final = 1000
 """Of one list: a filter may match few of very many."""
-_PANEL: Final = "Server and output"
 
 
 class ExitCode(IntEnum):
@@ -57,31 +65,6 @@ WHO: Final = (
 
 Connect = Callable[[str, str], "Client"]
 """Makes the client for a URL and an API key."""
-
-Url = Annotated[
-    str,
-    typer.Option(
-        "--url",
-        envvar="OJS_URL",
-        help="The OJS server, with or without /ojs/v1.",
-        rich_help_panel=_PANEL,
-    ),
-]
-ApiKey = Annotated[
-    str,
-    typer.Option(
-        "--api-key",
-        envvar="OJS_API_KEY",
-        help="Sent as a bearer token. Better in the environment than on the command line.",
-        show_default=False,
-        show_envvar=True,
-        rich_help_panel=_PANEL,
-    ),
-]
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON, for scripts.", rich_help_panel=_PANEL),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +105,7 @@ def connect(url: str, api_key: str) -> Client:
     from ojs_aws.client import Client, Resends
 
     # An empty key is none: the environment's was read with the options.
-    return Client(url, api_key=api_key, middleware=[], resends=Resends(limit=2))
+    return Client(url, api_key=header_key(api_key), middleware=[], resends=Resends(limit=2))
 
 
 def command(
@@ -141,6 +124,7 @@ def command(
         def run(
             *, context: typer.Context, url: str, api_key: str, as_json: bool, **values: Any
         ) -> None:
+            check_arguments(parameters, values)
             given = context.find_root().obj  # how to connect, where the caller says so
             open_client: Connect = given if callable(given) else connect
             out = Output(as_json=as_json)

@@ -88,7 +88,7 @@ def test_a_dry_run_shows_the_jobs_that_it_would_change(cli: Cli, world: World) -
     """With the latest error of each."""
     dead = die(cli, world, "billing")
     out = cli.run("jobs", "retry", "-q", "billing", "--dry-run").out
-    assert out.startswith("1 jobs match; nothing was changed.")
+    assert out.startswith("1 job matches; nothing was changed.")
     for part in ("They are", dead, "demo.echo", "discarded"):
         assert part in out
 

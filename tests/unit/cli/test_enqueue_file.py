@@ -68,6 +68,22 @@ def test_a_wrong_line_is_named_and_nothing_is_enqueued(
     assert not world.stored.jobs
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
+def test_a_line_of_a_file_ends_at_a_line_feed_only(
+    cli: Cli, world: World, tmp_path: Path, separator: str
+) -> None:
+    """JSON texts may have other separators as they are; lines may end in CR LF, too."""
+    job = f'{{"type":"a.b","args":["{separator}"]}}\r'
+    assert cli.ask("enqueue", "--file", lines(tmp_path, job, job)) == {"enqueued": 2}
+    assert all(separator in str(each.document) for each in world.stored.jobs.values())
+
+
+def test_a_file_that_cannot_be_read_is_wrong_usage(cli: Cli, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing"):
+        ran = cli.run("enqueue", "--file", str(path))
+        assert (ran.code, f"{path} cannot be read" in ran.err) == (ExitCode.USAGE, True)
+
+
 def test_a_refused_batch_says_what_was_enqueued_before(
     cli: Cli, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

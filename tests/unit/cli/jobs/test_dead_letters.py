@@ -82,3 +82,32 @@ def test_dead_letters_are_looked_at_retried_and_deleted(cli: Cli, world: World) 
     assert cli.ask("dead-letter", "delete", second, "-y")["deleted"] is True
     assert cli.ask("dead-letter", "retry", "--all", "-y")["succeeded"] == 1
     assert world.stored.jobs[third].state == "available"
+
+
+@pytest.mark.parametrize("action", ["retry", "delete"])
+def test_an_unknown_dead_letter_does_not_stop_the_others(
+    cli: Cli, world: World, action: str
+) -> None:
+    """The exit code is that of the first one that was not changed."""
+    known = die(cli, world)
+    unknown = "01990000-0000-7000-8000-000000000001"
+    more = ("-y",) if action == "delete" else ()
+    ran = cli.run("dead-letter", action, unknown, known, *more)
+    assert (ran.code, unknown in ran.err) == (ExitCode.NOT_FOUND, True)
+    assert known in ran.out
+    assert cli.ask("dead-letter", "list")["total"] == 0
+
+
+def test_changes_that_would_be_ignored_are_refused(cli: Cli, world: World) -> None:
+    """A filter takes none, and what is no object says none."""
+    died = die(cli, world)
+    for arguments in (("--all", "-y", "--override", '{"queue":"slow"}'), (died, "--override", "1")):
+        assert cli.run("dead-letter", "retry", *arguments).code == ExitCode.USAGE
+    assert cli.ask("dead-letter", "list")["total"] == 1
+
+
+def test_one_dead_letter_is_spoken_of_in_the_singular(cli: Cli, world: World) -> None:
+    died = die(cli, world)
+    assert "Delete 1 job for good?" in cli.run("dead-letter", "delete", died).err
+    ran = cli.run("dead-letter", "retry", "--all", "--dry-run")
+    assert ran.out == "1 dead letter matches; nothing was changed.\n"
