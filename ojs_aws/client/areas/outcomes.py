@@ -101,23 +101,24 @@ class Outcomes(Area):
 
     async def _look(self, job_id: str, left_s: float) -> JobOutcome:
         """Send one request; a server without results is asked for the job itself."""
-        wait_s = max(0.0, min(left_s, self._transport.max_wait_s))
         try:
-            return outcome_of(job_id, await self._result(job_id, wait_s))
+            return outcome_of(job_id, await self._result(job_id, max(0.0, left_s)))
         except NotFoundError:
             job = await self._transport.get(job_id)
             return outcome_of(job_id, {name: job[name] for name in job})
 
-    async def _result(self, job_id: str, wait_s: float) -> Values:
+    async def _result(self, job_id: str, left_s: float) -> Values:
         """Read the outcome of a job; the backend may wait for its end.
 
         :returns: at least ``state``, also of a job that is not over.
         :raises ResultPrunedError: it is over, and so is the time of its outcome.
         """
         # A transport that does not wait is asked how the job is, which says more of it.
-        waits = self._transport.max_wait_s > 0
-        query = {"wait": "true", "timeout": str(int(wait_s))} if waits else {}
-        request = RouteRequest(operation="get_result", path={"job_id": job_id}, query=query)
+        most_s = self._transport.max_wait_s
+        query = {"wait": "true", "timeout": str(int(min(left_s, most_s)))} if most_s > 0 else {}
+        request = RouteRequest(
+            operation="get_result", path={"job_id": job_id}, query=query, within_s=left_s
+        )
         answer = await self._transport.ask(request)
         if answer.status == _PENDING or isinstance(answer.error, ResultPendingError):
             details = answer.error.details if answer.error else {}

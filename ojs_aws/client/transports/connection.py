@@ -103,11 +103,11 @@ class HttpConnection:
 
         One that is not repeatable is not sent again if it may have been received.
         """
-        sends = 1
+        sends, ends_at = 1, self._timer.monotonic() + request.within_s
         while True:
             answer = await self._send(request)
             wait_s = self._wait_s(answer, sends)
-            if wait_s is None:
+            if wait_s is None or self._timer.monotonic() + wait_s > ends_at:
                 return Answer(answer.status, answer.members, answer.error, sends)
             await self._timer.sleep(wait_s)
             sends += 1
@@ -122,11 +122,10 @@ class HttpConnection:
         """Return the seconds to wait before a resend, or None when there will be none."""
         if answer.error is None or not answer.may_resend or sends > self._resends.limit:
             return None
-        if answer.retry_after_s is None:
+        asked_s = answer.retry_after_s
+        if asked_s is None:
             return self._resends.delay_s(sends, self._timer.chance())
-        if answer.retry_after_s > self._resends.max_retry_after_s:
-            return None
-        return answer.retry_after_s
+        return asked_s if asked_s <= self._resends.max_retry_after_s else None
 
     async def _send(self, request: RouteRequest) -> Answer:
         http = self._opened()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -171,6 +172,7 @@ class RouteRequest:
     :ivar body: JSON text, sent as it is; or a value to encode.
     :ivar repeatable: whether taking effect twice is the same as once, where it is not as the
         route table says.
+    :ivar within_s: for how long it may be sent again, in seconds.
     """
 
     operation: str
@@ -178,6 +180,7 @@ class RouteRequest:
     query: Texts = field(default_factory=dict)
     body: RawJson | Mapping[str, JsonValue] | None = None
     repeatable: bool | None = None
+    within_s: float = math.inf
 
     @property
     def route(self) -> Route:

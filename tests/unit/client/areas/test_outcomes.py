@@ -7,7 +7,12 @@ import pytest
 
 from ojs_aws.client import Client, JobCancelledError, JobFailedError, SyncClient, WaitTimeoutError
 from ojs_aws.client.transports.in_process import InProcessTransport
-from ojs_aws.domain.errors import InvalidRequestError, NotFoundError, ResultPrunedError
+from ojs_aws.domain.errors import (
+    BackendUnavailableError,
+    InvalidRequestError,
+    NotFoundError,
+    ResultPrunedError,
+)
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.job_steps import active
@@ -59,6 +64,18 @@ async def test_the_exception_says_how_a_job_ended(client: Client, world: World) 
         await client.result(waits, timeout_s=3)
     with pytest.raises(NotFoundError):
         await client.result(UNKNOWN)
+
+
+@pytest.mark.parametrize(("timeout_s", "sends"), [(0, 1), (0.7, 3), (None, 5)])
+async def test_nothing_is_sent_again_once_the_wait_is_over(
+    timeout_s: float | None, sends: int
+) -> None:
+    """A server that is down does not hold up who waits for a moment only."""
+    server = FakeServer()
+    server.script = [error(503, "x") for _ in range(9)]
+    with pytest.raises(BackendUnavailableError):
+        await server.client().result(JOB_ID, timeout_s=timeout_s)
+    assert len(server.requests) == sends
 
 
 async def test_in_process_a_timeout_knows_the_whole_job(world: World, timer: FakeTimer) -> None:
