@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -249,17 +249,15 @@ class Stacks:
         What was only cancelled because of another failure is left out.
         """
         found: list[Failure] = []
+        pages = self.cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
         with translated("DescribeStackEvents"):
-            events: Sequence[Any] = self.cloudformation.describe_stack_events(StackName=stack)[
-                "StackEvents"
-            ]
-        for event in events:
-            status, resource = event.get("ResourceStatus", ""), event["LogicalResourceId"]
-            if resource == stack and status in _BEGUN:
-                break
-            reason = event.get("ResourceStatusReason", "")
-            if status.endswith("_FAILED") and resource != stack and CANCELLED not in reason:
-                found.insert(0, Failure(resource, event.get("ResourceType", ""), reason))
+            for event in (each for page in pages for each in page["StackEvents"]):
+                status, resource = event.get("ResourceStatus", ""), event["LogicalResourceId"]
+                if resource == stack and status in _BEGUN:
+                    break
+                reason = event.get("ResourceStatusReason", "")
+                if status.endswith("_FAILED") and resource != stack and CANCELLED not in reason:
+                    found.insert(0, Failure(resource, event.get("ResourceType", ""), reason))
         return found
 
     def delete(self, stack: str) -> StackState | None:

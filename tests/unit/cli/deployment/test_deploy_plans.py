@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -298,19 +298,29 @@ def test_a_stack_that_cannot_be_adopted_says_why(
 def test_a_failed_deployment_names_resource_reason_and_the_way_on(
     status: str, way_on: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first cause, and not what was cancelled because of it."""
+    """The first cause, and not what was cancelled because of it.
 
-    def event(resource: str, reason: str) -> dict[str, str]:
+    The events of what was rolled back may fill pages before it.
+    """
+
+    def event(resource: str, reason: str, status: str = "CREATE_FAILED") -> dict[str, str]:
         return {
             "LogicalResourceId": resource,
             "ResourceType": "AWS::SQS::Queue",
-            "ResourceStatus": "CREATE_FAILED",
+            "ResourceStatus": status,
             "ResourceStatusReason": reason,
         }
 
+    class Pages:
+        def paginate(self, **_: str) -> Iterator[Any]:
+            yield {"StackEvents": [event("Other", "", "DELETE_COMPLETE")]}
+            cancelled = event("Other", "Resource creation cancelled")
+            yield {"StackEvents": [cancelled, event("Q", "the name is taken")]}
+            begun = event(STACK, "", "CREATE_IN_PROGRESS")
+            yield {"StackEvents": [begun, event("Old", "the name was taken")]}
+
     cloud: Any = Cloud(status)
-    events = [event("Other", "Resource creation cancelled"), event("Q", "the name is taken")]
-    cloud.describe_stack_events = lambda **_: {"StackEvents": events}
+    cloud.get_paginator = lambda _: Pages()
     with pytest.raises(typer.Exit) as ended:
         report(Output(as_json=False), stacks_of(cloud), state(status=status))
     said = " ".join(capsys.readouterr().err.split())
@@ -318,6 +328,7 @@ def test_a_failed_deployment_names_resource_reason_and_the_way_on(
     assert f"is {status}. Q (AWS::SQS::Queue): the name is taken" in said
     assert way_on in said
     assert "Other" not in said
+    assert "Old" not in said
 
 
 @pytest.mark.parametrize("status", sorted(FAILED_CREATION))
