@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -140,14 +141,28 @@ def aws_clients(endpoint_url: str | None = None, region: str | None = None) -> A
 
     :param endpoint_url: another AWS endpoint (an emulator) for all services.
     """
-    make = _maker(endpoint_url, region)
+    make = _made_once(_maker(endpoint_url, region))
     return AwsClients(
         dynamodb=cast("DynamoDBClient", make("dynamodb")),
         sqs=cast("SQSClient", make("sqs")),
-        s3=functools.cache(lambda: cast("S3Client", make("s3"))),
-        events=functools.cache(lambda: cast("EventBridgeClient", make("events"))),
-        functions=functools.cache(lambda: cast("LambdaClient", make("lambda"))),
+        s3=lambda: cast("S3Client", make("s3")),
+        events=lambda: cast("EventBridgeClient", make("events")),
+        functions=lambda: cast("LambdaClient", make("lambda")),
     )
+
+
+def _made_once(make: Callable[[str], object]) -> Callable[[str], object]:
+    """Return a function that makes each client once, also where several threads ask for it first.
+
+    botocore cannot make two clients of a session at the same time.
+    """
+    made, lock = functools.cache(make), threading.Lock()
+
+    def client(service: str) -> object:
+        with lock:
+            return made(service)
+
+    return client
 
 
 def account_of(endpoint_url: str | None = None, region: str | None = None) -> Account:
@@ -235,7 +250,7 @@ def secret_reader() -> SecretReader:
     """Return what reads secrets in the usual AWS environment."""
     from ojs_aws.adapters.secrets import SecretReader  # most workers have none
 
-    return SecretReader(functools.cache(_maker(None, None)))
+    return SecretReader(_made_once(_maker(None, None)))
 
 
 def _maker(
