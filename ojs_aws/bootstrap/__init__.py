@@ -13,7 +13,7 @@ from ojs_aws.adapters.dynamodb.jobs.blobs import Blobs
 from ojs_aws.adapters.dynamodb.jobs.reads import JobWrites
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
 from ojs_aws.adapters.dynamodb.queues.registry import QueueRegistry
-from ojs_aws.adapters.dynamodb.retrying_client import Pauses, retrying
+from ojs_aws.adapters.dynamodb.retrying_client import Pauses, RetryingClient, retrying
 from ojs_aws.adapters.sqs import MessageQueue
 from ojs_aws.bootstrap.adapters import Adapters
 from ojs_aws.bootstrap.clients import (
@@ -77,7 +77,9 @@ __all__ = [
 
 
 def with_retries(clients: AwsClients) -> AwsClients:
-    """Return the clients, with a DynamoDB client that retries after conflicts."""
+    """Return the clients, with a DynamoDB client that retries, and reads what was left out."""
+    if isinstance(clients.dynamodb, RetryingClient):
+        return clients
     chance = random.SystemRandom().random
     return replace(clients, dynamodb=retrying(clients.dynamodb, Pauses(time.sleep, chance)))
 
@@ -87,6 +89,7 @@ def job_store(settings: Settings, clients: AwsClients, parallel: Parallel = IN_O
 
     :param parallel: reads and stores documents in S3, side by side if it can.
     """
+    clients = with_retries(clients)
     objects = None
     if settings.bucket:
         from ojs_aws.adapters.s3 import S3Documents  # few jobs need it

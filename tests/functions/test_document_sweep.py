@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -135,6 +136,24 @@ def test_nothing_that_a_job_names_goes(deployed: Deployment) -> None:
     assert not set(left) & set(deployed.stored())
     for number in range(5):
         assert backend.jobs.info(large(number).id).document
+
+
+def test_a_job_that_one_answer_leaves_out_keeps_its_documents(deployed: Deployment) -> None:
+    """DynamoDB answers with 16 MB at most, and with less where it is throttled."""
+    for number in range(3):
+        deployed.backend.jobs.push(large(number))
+    table = deployed.aws.settings.table
+
+    def leave_out(parsed: dict[str, Any], **_: object) -> None:
+        first, *others = parsed["Responses"][table]
+        parsed["Responses"][table] = [first]
+        keys = [{name: each[name] for name in ("pk", "sk")} for each in others]
+        if keys:
+            parsed["UnprocessedKeys"] = {table: {"Keys": keys, "ConsistentRead": True}}
+
+    events = deployed.aws.clients.dynamodb.meta.events
+    events.register("after-call.dynamodb.BatchGetItem", leave_out)
+    assert total(deployed.sweep()) == (3, 0, 0)
 
 
 def test_young_documents_stay(deployed: Deployment) -> None:

@@ -151,11 +151,16 @@ class InTable:
         return read(item) if item else None
 
     def get_items(self, keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
-        """Read items, a hundred to a call, in no order."""
+        """Read items, a hundred to a call, in no order.
+
+        :raises BackendUnavailableError: some were left out: the client does not retry.
+        """
         for at in range(0, len(keys), BATCH):
             wanted: Any = {"Keys": keys[at : at + BATCH], "ConsistentRead": is_consistent}
             with translated("BatchGetItem"):
                 answer = self.client.batch_get_item(RequestItems={self.table: wanted})
+            if answer.get("UnprocessedKeys"):
+                raise BackendUnavailableError("BatchGetItem left out items.")
             yield from answer["Responses"].get(self.table, [])
 
     def put_item(self, item: Item, when: Mapping[str, Any] = ALWAYS) -> None:

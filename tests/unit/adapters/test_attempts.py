@@ -9,6 +9,7 @@ import pytest
 from botocore.config import Config
 
 from ojs_aws.adapters.dynamodb.retrying_client import TRIES, Pauses, RetryingClient
+from ojs_aws.adapters.dynamodb.table import InTable
 from ojs_aws.adapters.errors import translated, watch_attempts
 from ojs_aws.domain.errors import BackendError, BackendUnavailableError
 from ojs_aws.domain.runtime import RequestScope, current_request
@@ -201,6 +202,13 @@ def test_keys_that_are_never_processed_are_refused(line: Line) -> None:
     with pytest.raises(BackendUnavailableError):
         line.retrying.batch_get_item(RequestItems=left)
     assert len(line.attempts.made) == TRIES
+
+
+def test_keys_that_nobody_asks_for_again_are_noticed(line: Line) -> None:
+    """Whoever takes an item that was left out for absent may delete what belongs to it."""
+    line.answers = [{"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [ITEM]}}}]
+    with pytest.raises(BackendUnavailableError):
+        list(InTable(cast("Any", line.client), "t").get_items([ITEM]))
 
 
 # ---------------------------------------------------------------------- what was written
