@@ -29,7 +29,7 @@ MAX_CURSOR: Final = 2048
 MAX_NAMES: Final = 100
 
 _CAPPED: Final = frozenset({"limit", "per_page", "timeout"})
-_DIGITS: Final = re.compile(r"\d{1,9}", re.ASCII)
+_DIGITS: Final = re.compile(r"\d{1,40}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

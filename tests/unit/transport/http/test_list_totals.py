@@ -149,6 +149,12 @@ def test_the_total_of_many_lists_without_counters_is_a_lower_bound(
     assert (first["total"], first["pagination"]["total_is"]) == (2, "at_least")
 
 
+@pytest.mark.parametrize("limit", ["201", "9" * 9, "9" * 10, "9" * 40])
+def test_a_limit_of_any_size_means_the_largest(api: Api, limit: str) -> None:
+    page = api.get("/queues", query={"limit": limit})
+    assert page.json["pagination"]["limit"] == 200
+
+
 @pytest.mark.parametrize("limit", [2, 6])
 def test_the_newest_events_do_not_pass_for_all(api: Api, world: World, limit: int) -> None:
     """Their answer says that there are earlier ones; none comes later."""
