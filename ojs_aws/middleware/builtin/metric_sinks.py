@@ -86,10 +86,15 @@ class EmfSink:
         self._write = write or _to_stdout
         self._is_disabled = is_metrics_disabled
         self._provider = cloudwatch.AmazonCloudWatchEMFProvider
+        self._forget()
+        atexit.register(_flush, weakref.ref(self))
+        _SINKS.add(self)
+
+    def _forget(self) -> None:
+        """Start without values. Those of a parent process are left to it, and so is its timer."""
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._pending: dict[_Key, dict[str, _Values]] = {}
-        atexit.register(_flush, weakref.ref(self))
 
     def emit(self, name: str, value: float, unit: str, attributes: Mapping[str, str]) -> None:
         """Keep a value until the next document of its attributes."""
@@ -155,6 +160,19 @@ def _flush(reference: weakref.ref[EmfSink]) -> None:
     sink = reference()
     if sink is not None:
         sink.flush()
+
+
+_SINKS: Final[weakref.WeakSet[EmfSink]] = weakref.WeakSet()
+"""Every sink of this process."""
+
+
+def _forget_all() -> None:
+    for sink in _SINKS:
+        sink._forget()  # noqa: SLF001 - of this module
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _to_stdout(line: str) -> None:

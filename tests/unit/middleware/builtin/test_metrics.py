@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import sys
 import threading
 import weakref
@@ -358,6 +359,30 @@ async def test_a_long_running_process_holds_values_for_a_time() -> None:
     assert lines.documents == []
     assert await asyncio.to_thread(written.wait, 5)
     assert [d["ojs.jobs.completed"] for d in lines.documents] == [[3]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process cannot fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_writes_no_values_of_its_parent() -> None:
+    """They would count twice; and its own are written in time, as in any process."""
+    reading, writing = os.pipe()
+    sink = EmfSink(hold_s=3600, write=lambda line: os.write(writing, line.encode()))
+    sink.emit("ojs.jobs.completed", 1, "{job}", TAGS)
+    child = os.fork()
+    if child == 0:
+        try:
+            sink.emit("ojs.jobs.failed", 1, "{job}", TAGS)
+            if sink._timer is not None and sink._timer.is_alive():
+                sink.flush()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading) as read:
+        document = json.loads(read.read())
+    assert "ojs.jobs.failed" in document
+    assert "ojs.jobs.completed" not in document
+    sink._timer.cancel()  # type: ignore[union-attr]
 
 
 def test_a_sink_that_nobody_uses_is_forgotten() -> None:
