@@ -1,14 +1,11 @@
 """States what AWS refuses by region and account: read at synthesis, and by ``ojs-aws preflight``.
 
-Pure data, from AWS's documentation. Nothing here is asked of AWS.
+Pure data, from AWS's documentation of November 2026. Nothing here is asked of AWS.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-CHECKED_ON: Final = "2026-11"
-"""When the facts of this module were compared with AWS's documentation."""
 
 NO_FUNCTION_URLS: Final = frozenset(
     {

@@ -86,16 +86,10 @@ def _repeated(key: str) -> InvalidPayloadError:
     )
 
 
-class _Decoder(json.JSONDecoder):
-    """Declares an attribute of every decoder that type checkers do not know."""
-
-    scan_once: Callable[[str, int], tuple[Any, int]]
-
-
-_DECODER: Final = _Decoder(
+_DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_int=_integer, parse_float=_real, parse_constant=_constant
 )
-_SCAN: Final = _DECODER.scan_once
+_SCAN: Final[Callable[[str, int], tuple[Any, int]]] = vars(_DECODER)["scan_once"]
 """Reads the value at a place, as ``raw_decode`` does; raises StopIteration where there is none."""
 
 
@@ -219,7 +213,10 @@ def _object_at(text: str, at: int) -> tuple[dict[str, Member], int]:
             members[key] = Member(RawJson(text[at:end]), value)
             following = _NEXT.match(text, end)
             if following is None:
-                at = _expect(text, _skip(text, end), ",")
+                at = _skip(text, end)
+                if text[at : at + 1] != ",":
+                    raise json.JSONDecodeError("Expecting ','", text, at)
+                at = _skip(text, at + 1)
             elif following["end"]:
                 return members, following.end()
             else:
@@ -288,12 +285,6 @@ def parse_objects(text: RawJson) -> list[dict[str, Member]]:
 def _skip(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return at if found is None else found.end()
-
-
-def _expect(text: str, at: int, sign: str) -> int:
-    if text[at : at + 1] != sign:
-        raise json.JSONDecodeError(f"Expecting {sign!r}", text, at)
-    return _skip(text, at + 1)
 
 
 def json_type(value: object) -> str:
