@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Final, ParamSpec, Self, TypeVar
 
 from ojs_aws.client.results import Stored, error_in
@@ -42,7 +42,7 @@ class InProcessTransport:
 
     def __init__(self, backend: Backend) -> None:
         """Use the services of a deployment."""
-        self._backend = backend
+        self._backend_of: Callable[[int], Backend] = lambda _pid: backend
 
     @classmethod
     def open(
@@ -59,7 +59,19 @@ class InProcessTransport:
         from ojs_aws.bootstrap import aws_clients, build_backend  # imports botocore
 
         chosen = settings or Settings.from_env(os.environ)
-        return cls(build_backend(chosen, aws_clients(endpoint_url, region)))
+
+        @cache
+        def backend_of(_pid: int) -> Backend:
+            return build_backend(chosen, aws_clients(endpoint_url, region))
+
+        opened = cls(backend_of(os.getpid()))
+        opened._backend_of = backend_of
+        return opened
+
+    @property
+    def _backend(self) -> Backend:
+        """Return the services; a forked process has AWS connections of its own."""
+        return self._backend_of(os.getpid())
 
     async def _run(self, call: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the services in a thread."""
@@ -108,7 +120,7 @@ class InProcessTransport:
     async def close(self) -> None:
         """Do nothing: botocore's connections end with the process."""
 
-    @cached_property
+    @property
     def _server(self) -> Server:
         from ojs_aws.transport.http.calls import Server  # producers need no handler
 

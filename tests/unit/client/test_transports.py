@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from ojs_aws.client import Client
+from ojs_aws.client import Client, SyncClient
 from ojs_aws.client.transports.connection import HttpTransport
 from ojs_aws.client.transports.in_process import InProcessTransport
 from ojs_aws.client.transports.requests import Transport
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import OjsError
+from ojs_aws.services.backend import Backend
 from ojs_aws.testing.deployment import CountingIds
 from tests.simulation.world import World
 from tests.unit.client.calls import CALLS, MISTAKES, Make, furnished, prepared
@@ -74,6 +76,35 @@ async def both(make: Make) -> tuple[Any, Any]:
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process cannot fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_makes_aws_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes would read each other's answers from one connection."""
+    made: list[World] = []
+
+    def build(*_: object) -> Backend:
+        made.append(World())
+        return made[-1].backend
+
+    monkeypatch.setattr("ojs_aws.bootstrap.build_backend", build)
+    monkeypatch.setattr("ojs_aws.bootstrap.aws_clients", lambda *_: None)
+    with SyncClient.direct(settings=World().settings, middleware=[]) as client:
+        client.enqueue("a.b", [])
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                client.enqueue("a.b", [])
+                client.queues.list()
+                code = 0 if [len(world.stored.jobs) for world in made] == [1, 1] else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        client.enqueue("a.b", [])
+        assert [len(world.stored.jobs) for world in made] == [2]
+
+
 @pytest.mark.parametrize("method", CALLS)
 async def test_a_method_returns_the_same_over_both(method: str) -> None:
     """The jobs' texts too, character for character."""
