@@ -29,6 +29,12 @@ from ojs_aws.topology import TABLE
 Change: TypeAlias = Callable[[Item | None], Item | None]
 
 MAX_KEY_BYTES: Final = (2048, 1024)
+MAX_PARTS: Final = 100
+MAX_BYTES: Final = 4 * 1024 * 1024
+TOKEN_MS: Final = 600_000
+MAX_TOKEN: Final = 36
+OPERATION: Final = "TransactWriteItems"
+INVALID: Final = "ValidationException"
 _KEYS: Final = (TABLE.partition_key, TABLE.sort_key)
 _INDEX_KEYS: Final = (TABLE.index.partition_key, TABLE.index.sort_key)
 _EXPRESSIONS: Final = ("UpdateExpression", "ConditionExpression")
@@ -185,14 +191,6 @@ def _check_key(name: str, value: Mapping[str, Any], most: int) -> None:
         raise InvalidItemError(f"The key {name} has 1 to {most} bytes")
 
 
-MAX_PARTS: Final = 100
-MAX_BYTES: Final = 4 * 1024 * 1024
-TOKEN_MS: Final = 600_000
-MAX_TOKEN: Final = 36
-OPERATION: Final = "TransactWriteItems"
-INVALID: Final = "ValidationException"
-
-
 @dataclass(slots=True)
 class Tokens:
     """Remembers for ten minutes which transactions took effect."""
@@ -217,9 +215,8 @@ class Tokens:
         """Remember that a transaction took effect."""
         token = request.get("ClientRequestToken")
         if token is not None:
-            old = [each for each, (at, _) in self._seen.items() if now_ms - at > TOKEN_MS]
-            for each in old:
-                del self._seen[each]
+            for old in [each for each, (at, _) in self._seen.items() if now_ms - at > TOKEN_MS]:
+                del self._seen[old]
             self._seen[token] = (now_ms, list(request["TransactItems"]))
 
 

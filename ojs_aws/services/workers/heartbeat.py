@@ -201,14 +201,9 @@ class Heartbeat:
         """
         now = self.changer.clock.now()
         result = self._nothing(now)
-        holder = Holder(worker_id, which)
-        extend = _Extend(
-            self.visibility.default_ms,
-            holder,
-            None,
-            visibility_timeout_ms,
-            takes_over=worker_id is None,
-        )
+        default_ms, holder = self.visibility.default_ms, Holder(worker_id, which)
+        takes_over = worker_id is None
+        extend = _Extend(default_ms, holder, None, visibility_timeout_ms, takes_over=takes_over)
         job = start if extend.changes(start, now) else self.changer.store.load(job_id)
         self._extend(job, job_id, extend, result)
         self._hide(result.extended, now)
