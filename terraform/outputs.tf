@@ -3,6 +3,11 @@ output "api_url" {
   value       = aws_cloudformation_stack.backend.outputs["ApiUrl"]
 }
 
+output "job_endpoint_url" {
+  description = "With job_endpoint = true: the URL of senders and workers."
+  value       = lookup(aws_cloudformation_stack.backend.outputs, "JobEndpointUrl", "")
+}
+
 output "table_name" {
   description = "OJS_TABLE of `ojs-aws keys`."
   value       = aws_cloudformation_stack.backend.outputs["TableName"]

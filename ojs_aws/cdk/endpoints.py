@@ -27,7 +27,8 @@ from ojs_aws.transport.http.routes import CORS_EXPOSED, CORS_HEADERS, CORS_MAX_A
 _OFFERED: Final = (ApiKeys, Iam, OpenAccess)
 """The kinds of access that need no gateway: the function or IAM checks who calls."""
 
-WARNING: Final = "ojs:job-endpoint"
+JOB_ENDPOINT_WARNING: Final = "ojs:job-endpoint"
+"""What acknowledges the warning that an upgrade removes a job endpoint."""
 
 _REMOVED: Final = (
     "Since 0.2 a backend has a job endpoint only if it is asked for. If this one was deployed with "
@@ -103,10 +104,10 @@ class JobEndpoint(Construct):
         return self._made.grant_invoke_url(grantee)
 
 
-def asked_job_endpoint(
+def make_job_endpoint(
     backend: Construct, props: JobBackendProps, make: Callable[[], OjsFunction]
 ) -> JobEndpoint | None:
-    """Define the job endpoint of a backend, only if it is asked for.
+    """Define the job endpoint of a backend, if its props ask for one; else return None.
 
     Checkouts before 0.1.0 made one by default where a gateway was not needed, neither to check who
     calls nor to throttle. Where nobody chose, it warns that the upgrade to 0.2 removes it.
@@ -118,7 +119,7 @@ def asked_job_endpoint(
     wanted, is_offered = props.job_endpoint, isinstance(props.access, _OFFERED)
     throttles = props.rate_limit_per_s is not None or props.burst_limit is not None
     if wanted is None and is_offered and not throttles:
-        Annotations.of(backend).add_warning_v2(WARNING, _REMOVED)
+        Annotations.of(backend).add_warning_v2(JOB_ENDPOINT_WARNING, _REMOVED)
     if wanted and not is_offered:
         raise ValueError(
             "A job endpoint has no gateway that could check tokens: leave it out, or use ApiKeys, "
@@ -150,7 +151,7 @@ def _cors(origins: Sequence[str]) -> lambda_.FunctionUrlCorsOptions | None:
     )
 
 
-PATHS: Final = ("/", "/LICENSES.txt", "/assets/{file}")
+PAGE_PATHS: Final = ("/", "/LICENSES.txt", "/assets/{file}")
 """Where the page's files are. No operation has such a path."""
 
 
@@ -192,7 +193,7 @@ class DashboardPage(Construct):
         answered = integrations.HttpLambdaIntegration(
             "page", self.function.live, scope_permission_to_route=False
         )
-        for path in PATHS:
+        for path in PAGE_PATHS:
             for route in api.add_routes(
                 path=path,
                 methods=[gateway.HttpMethod.GET, gateway.HttpMethod.HEAD],

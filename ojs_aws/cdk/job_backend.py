@@ -24,7 +24,7 @@ from ojs_aws.cdk.backend_stack import (
     next_command,
     warn_of_other_target,
 )
-from ojs_aws.cdk.endpoints import DashboardPage, asked_job_endpoint
+from ojs_aws.cdk.endpoints import DashboardPage, make_job_endpoint
 from ojs_aws.cdk.grants import Grants
 from ojs_aws.cdk.job_backend_props import (
     JobBackendProps,
@@ -155,7 +155,7 @@ class JobBackend(Construct):
         )
         self.export = self._export(made)
         self.api = self._http_api()
-        self.job_endpoint = asked_job_endpoint(self, props, made.job_endpoint)
+        self.job_endpoint = make_job_endpoint(self, props, made.job_endpoint)
         self.page = (
             DashboardPage(self, "Page", self.api.api, props) if props.has_web_dashboard else None
         )

@@ -38,10 +38,19 @@ def test_each_variable_is_declared_and_used() -> None:
     assert {*needed} <= {*re.findall(r"^  (\w+) +=", given, re.MULTILINE)}
 
 
+OUTPUTS: Final = text_of("outputs.tf")
+
+
 def test_each_output_is_one_of_the_template() -> None:
-    named = re.findall(r'outputs\["(\w+)"\]', text_of("outputs.tf"))
+    named = re.findall(r'outputs\["(\w+)"\]', OUTPUTS)
     assert named
     assert {*named} <= {*TEMPLATE["Outputs"]}
+
+
+def test_an_output_of_some_backends_has_a_default() -> None:
+    """A missing key of a map fails a plan."""
+    named = re.findall(r'lookup\([a-z_.]+\.outputs, "(\w+)", ""\)', OUTPUTS)
+    assert named == [name for name, each in TEMPLATE["Outputs"].items() if "Condition" in each]
 
 
 def test_defaults_are_those_of_the_template() -> None:

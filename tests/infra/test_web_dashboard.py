@@ -11,7 +11,7 @@ import pytest
 
 from ojs_aws.cdk import Access, ApiKeys, Iam, Jwt, OpenAccess
 from ojs_aws.cdk.bundle import Target, build, page_bundle
-from ojs_aws.cdk.endpoints import PATHS
+from ojs_aws.cdk.endpoints import PAGE_PATHS
 from ojs_aws.dashboard.files import STATIC
 from ojs_aws.dashboard.page_function import ENVIRONMENT
 from tests.infra.conftest import Synthesised
@@ -37,7 +37,7 @@ def page_routes(template: Synthesised) -> list[dict[str, Any]]:
 def test_the_page_asks_nobody_for_credentials(access: Access) -> None:
     """Whatever the API asks for. A browser has none when it opens an address."""
     routes = page_routes(of_backend(access=access, has_web_dashboard=True))
-    keys = {f"{method} {path}" for method in ("GET", "HEAD") for path in PATHS}
+    keys = {f"{method} {path}" for method in ("GET", "HEAD") for path in PAGE_PATHS}
     assert {each["RouteKey"] for each in routes} == keys
     assert {each["AuthorizationType"] for each in routes} == {"NONE"}
     assert not [each for each in routes if "AuthorizerId" in each]
@@ -47,7 +47,7 @@ def test_every_file_of_the_page_has_a_route() -> None:
     """What is compressed is served under the name of the file itself."""
     names = {path.relative_to(STATIC) for path in STATIC.rglob("*") if path.is_file()}
     names = {name for name in names if name.suffix != ".gz"}
-    folders = {Path(path).parent.relative_to("/") for path in PATHS}
+    folders = {Path(path).parent.relative_to("/") for path in PAGE_PATHS}
     assert {name.parent for name in names} == folders
     assert {str(name) for name in names if name.parent == Path()} == {"index.html", "LICENSES.txt"}
 

@@ -25,7 +25,7 @@ from ojs_aws.cli.keys import AsJson, EndpointUrl, or_exit
 from ojs_aws.cli.terminal.options import Yes, with_groups
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
-from ojs_aws.domain.errors import NotFoundError
+from ojs_aws.domain.errors import NotFoundError, OjsError
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.account import Account
@@ -184,11 +184,16 @@ def _carry_out(
         show(out, found)
         if not found.changes:
             return found
-        if plan or not agreed(out, found, yes=yes):
-            stacks.forget(found.stack, found.change_set, is_new=found.is_new)
-            if not plan:
-                raise typer.Exit(ExitCode.FAILED)
+        is_agreed = False
+        try:
+            is_agreed = not plan and agreed(out, found, yes=yes)
+        finally:  # also if Ctrl-C is the answer
+            if not is_agreed:
+                stacks.forget(found.stack, found.change_set, is_new=found.is_new)
+        if plan:
             return found
+        if not is_agreed:
+            raise typer.Exit(ExitCode.FAILED)
         report(out, stacks, stacks.execute(found.stack, found.change_set))
         return found
 
@@ -211,6 +216,7 @@ def destroyed(
     """Say what goes and what stays, ask, and delete.
 
     :raises NotFoundError: there is no such stack.
+    :raises OjsError: data could not be deleted; the message says what is left.
     :raises typer.Exit: nobody agreed, or something is left.
     """
     found = stacks.state(stack)
@@ -245,8 +251,15 @@ def destroyed(
         from ojs_aws.bootstrap import data_removal_of
 
         removal = data_removal_of(endpoint_url, stacks.region)
-        for kind, name in data:
-            (removal.table if kind == _TABLE else removal.bucket)(name)
-        removal.queues(prefix)
+        rest = [name for _, name in data]
+        try:
+            for kind, name in data:
+                (removal.table if kind == _TABLE else removal.bucket)(name)
+                rest.remove(name)
+            removal.queues(prefix)
+        except OjsError as problem:  # the command finds no stack any more, if it is run again
+            left_over = [*rest, f"SQS queues {prefix}*"]
+            problem.message += f" {stack} is deleted; delete by hand: {', '.join(left_over)}."
+            raise
     kept = restored + ([] if delete_data else [name for _, name in data])
     out.said(f"{stack} is deleted.", {"stack": stack, "kept": [*kept]})

@@ -27,7 +27,7 @@ class BuiltInRelay:
     def __init__(self, make_relay: Callable[[], Relay]) -> None:
         """Describe it; the relay and its connections are made in the thread's process."""
         self._make_relay = make_relay
-        self._lock = threading.Lock()
+        self._locks: dict[int, threading.Lock] = {}  # by process: a parent's may be held at a fork
         self._pid = 0
         self._relay: Relay | None = None
         self._thread: threading.Thread | None = None
@@ -49,13 +49,10 @@ class BuiltInRelay:
         if os.environ.get(_IN_LAMBDA):
             logger.warning("A Lambda function freezes between requests: run `ojs-aws outbox relay`")
             return
-        if self._pid != os.getpid():
-            self._lock = threading.Lock()  # the one of a parent may have been held at the fork
-            self._relay = self._thread = None
-        with self._lock:
+        with self._locks.setdefault(os.getpid(), threading.Lock()):
             if self.is_running:
-                return
-            self._pid = os.getpid()
+                return  # another thread has just started it, and it looks for rows first
+            self._pid, self._thread = os.getpid(), None
             self._relay = self._make_relay()
             self._thread = threading.Thread(
                 target=self._relay.run, name="ojs-outbox-relay", daemon=True

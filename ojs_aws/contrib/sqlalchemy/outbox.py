@@ -100,7 +100,7 @@ class Outbox:
 
     def close(self) -> None:
         """Stop the built-in relays of this process, when the batches they send are done."""
-        for relay in self._relays.values():
+        for relay in [*self._relays.values()]:
             relay.stop()
 
     def _write(self, session: Session, staged: Sequence[StagedJob]) -> None:
@@ -126,15 +126,13 @@ class Outbox:
         """Let the built-in relay of a database look for what was committed."""
         if not self._is_built_in:
             return
-        if engine not in self._relays:
-            url, is_async = engine.url, engine.dialect.is_async
-            self._relays[engine] = BuiltInRelay(
-                lambda: Relay(
-                    EngineDatabase.of_url(url) if is_async else EngineDatabase(engine),
-                    self.options,
-                )
+        url, is_async = engine.url, engine.dialect.is_async
+        made = BuiltInRelay(
+            lambda: Relay(
+                EngineDatabase.of_url(url) if is_async else EngineDatabase(engine), self.options
             )
-        self._relays[engine].wake()
+        )
+        self._relays.setdefault(engine, made).wake()  # of two threads, one has made it
 
 
 OUTBOX: Final = "ojs_outbox"

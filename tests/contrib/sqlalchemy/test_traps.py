@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -13,6 +16,7 @@ from alembic.operations import Operations
 from sqlalchemy import MetaData, create_engine, inspect, text
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
+from ojs_aws.contrib.outbox import built_in
 from ojs_aws.contrib.outbox.built_in import BuiltInRelay
 from ojs_aws.contrib.outbox.relay import Relay
 from ojs_aws.contrib.outbox.staged_jobs import checked_table
@@ -89,6 +93,68 @@ def test_a_built_in_relay_starts_with_the_first_commit(
         assert built_in.is_running
     outbox.close()
     assert not built_in.is_running
+
+
+class Meeting:
+    """Lets two threads meet, and one of them go on when the other one is done."""
+
+    def __init__(self) -> None:
+        self._both, self.is_over = threading.Barrier(2), threading.Event()
+
+    def meet(self) -> None:
+        if self._both.wait(HUNG_S) == 0:
+            self.is_over.wait(HUNG_S)
+
+    def run(self, act: Callable[[], None]) -> None:
+        """Do something in both threads."""
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(lambda _: act(), range(2)))
+
+
+def test_of_two_threads_that_commit_first_one_starts_the_relay(
+    small_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing could end another one."""
+    meeting, made_relays = Meeting(), list[Relay]()
+
+    def lock() -> object:
+        meeting.meet()
+        return threading.Lock()
+
+    def make_relay() -> Relay:
+        made_relays.append(small_shop.relay(Backend()))
+        return made_relays[-1]
+
+    class Thread(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            meeting.is_over.set()
+
+    made = BuiltInRelay(make_relay)
+    monkeypatch.setattr(built_in, "threading", SimpleNamespace(Lock=lock, Thread=Thread))
+    meeting.run(made.wake)
+    made.stop(HUNG_S)
+    assert len(made_relays) == 1
+
+
+def test_two_threads_that_commit_first_wake_the_same_relay(
+    small_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meeting, woken = Meeting(), set[int]()
+
+    class Met(BuiltInRelay):
+        def __init__(self, make_relay: Callable[[], Relay]) -> None:
+            super().__init__(make_relay)
+            meeting.meet()
+
+        def wake(self) -> None:
+            woken.add(id(self))
+            meeting.is_over.set()
+
+    monkeypatch.setattr("ojs_aws.contrib.sqlalchemy.outbox.BuiltInRelay", Met)
+    outbox = Outbox(MetaData())
+    meeting.run(lambda: outbox._wake(small_shop.engine))
+    assert woken == {id(made) for made in outbox._relays.values()}
 
 
 def test_a_forked_process_starts_a_relay_of_its_own(small_shop: Shop) -> None:
