@@ -83,7 +83,7 @@ def test_what_there_is_no_time_for_is_left_as_it_is(
 
 
 @pytest.mark.parametrize("queue", ["mail", "default"])
-def test_cancelled_jobs_of_a_wide_queue_wake_those_that_wait_for_their_slots(queue: str) -> None:
+def test_cancelled_jobs_of_a_wide_queue_wake_those_that_wait_for_slots(queue: str) -> None:
     """As one that is cancelled by itself does: they may stand in any of its lines."""
     world = World(settings=Settings(wide_queues=(("mail", 4),)))
     job = active(world.backend, queue=queue, rate_limit={"key": "k", "concurrency": 1})
