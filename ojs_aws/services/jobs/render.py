@@ -204,16 +204,16 @@ class PushResult:
     fill: Fill | None = None
 
 
-def push_result_of(lets: Sequence[Admitted]) -> list[PushResult]:
+def push_result_of(admitted: Sequence[Admitted]) -> list[PushResult]:
     """Return the results of jobs that may be unique."""
     return [
         PushResult(
-            let.record,
-            is_new=let.is_new,
-            is_duplicate=let.is_duplicate,
-            is_update=let.is_update,
+            each.record,
+            is_new=each.is_new,
+            is_duplicate=each.is_duplicate,
+            is_update=each.is_update,
         )
-        for let in lets
+        for each in admitted
     ]
 
 
