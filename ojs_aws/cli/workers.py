@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.terminal.session import Session, command, each_named, misuse, pages
+from ojs_aws.cli.terminal.session import Done, Session, command, each_named, misuse, pages
 from ojs_aws.cli.terminal.tables import age_text, when_text, with_ages
 from ojs_aws.domain.workers import Strategy
 
@@ -148,10 +148,9 @@ async def _direct(
         hint = "Name some, or say --queue, --label or --all."
         raise misuse(session.out, "Which workers?", hint)
 
-    async def direct_one(worker_id: str) -> None:
+    async def direct_one(worker_id: str) -> Done:
         await one(worker_id)
-        named: dict[str, JsonValue] = {"workers": [worker_id], "directive": action}
-        session.out.said(f"Sent {action} to {worker_id}.", named)
+        return f"Sent {action} to {worker_id}.", {"workers": [worker_id], "directive": action}
 
     if chosen.worker_ids:
         await each_named(session.out, chosen.worker_ids, direct_one)

@@ -11,7 +11,7 @@ import typer
 
 from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, outcome_members
 from ojs_aws.cli.terminal.options import DryRun, JobId, Yes, moment
-from ojs_aws.cli.terminal.session import ExitCode, Session, command, each_named, misuse
+from ojs_aws.cli.terminal.session import Done, ExitCode, Session, command, each_named, misuse
 from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
@@ -293,8 +293,8 @@ async def _change_named(
 ) -> None:
     """Change each of the named jobs, as :func:`each_named` does, and say what became of it."""
 
-    async def change_one(job_id: str) -> None:
+    async def change_one(job_id: str) -> Done:
         entry = await change(job_id)
-        session.out.said(f"{entry.id} is {entry.state}.", {"id": entry.id, "state": entry.state})
+        return f"{entry.id} is {entry.state}.", {"id": entry.id, "state": entry.state}
 
     await each_named(session.out, ids, change_one)

@@ -19,6 +19,7 @@ from ojs_aws.cli.jobs.views import error_text
 from ojs_aws.cli.terminal.options import JobId, json_of, moment
 from ojs_aws.cli.terminal.output import flat
 from ojs_aws.cli.terminal.session import (
+    Done,
     ExitCode,
     Session,
     command,
@@ -135,9 +136,9 @@ async def retry_dead_letters(
         raise misuse(session.out, "--override takes a JSON object, and ids of dead letters.")
     if ids:
 
-        async def retry_one(job_id: str) -> None:
+        async def retry_one(job_id: str) -> Done:
             job = await session.client.dead_letter.retry(job_id, changes)
-            session.out.said(f"{job.id} is {job.state}.", {"id": job.id, "state": str(job.state)})
+            return f"{job.id} is {job.state}.", {"id": job.id, "state": str(job.state)}
 
         await each_named(session.out, ids, retry_one)
         return
@@ -158,9 +159,9 @@ async def delete_dead_letters(
     if ids:
         session.confirm(f"Delete {counted(len(ids), 'job')} for good?", is_sure=consent.yes)
 
-        async def delete_one(job_id: str) -> None:
+        async def delete_one(job_id: str) -> Done:
             await session.client.dead_letter.delete(job_id)
-            session.out.said(f"{job_id} is deleted.", {"id": job_id, "deleted": True})
+            return f"{job_id} is deleted.", {"id": job_id, "deleted": True}
 
         await each_named(session.out, ids, delete_one)
         return

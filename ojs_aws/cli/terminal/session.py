@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import typer
 
@@ -30,7 +38,7 @@ from ojs_aws.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from ojs_aws.client import Client
-    from ojs_aws.domain.errors import OjsError
+    from ojs_aws.domain.errors import JsonValue, OjsError
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
 MAX_PAGE: Final = 200
@@ -169,13 +177,11 @@ async def pages(ask: Callable[[str], Awaitable[P]]) -> AsyncIterator[P]:
 
     :param ask: returns the page of a cursor.
     """
-    cursor = ""
-    while True:
-        page = await ask(cursor)
+    page = await ask("")
+    yield page
+    while page.cursor:
+        page = await ask(page.cursor)
         yield page
-        cursor = page.cursor
-        if not cursor:
-            return
 
 
 async def listed(
@@ -199,10 +205,16 @@ async def listed(
     return found, read
 
 
+Done: TypeAlias = "tuple[str, Mapping[str, JsonValue]]"
+"""What to say about a thing that was changed: to people, and to scripts."""
+
+
 async def each_named(
-    out: Output, names: Sequence[str], change: Callable[[str], Awaitable[None]]
+    out: Output, names: Sequence[str], change: Callable[[str], Awaitable[Done]]
 ) -> None:
-    """Change each of the named things; one that cannot be changed does not stop the others.
+    """Change each of the named things, and say so; those that cannot be changed stop no others.
+
+    JSON about several things is one value a line.
 
     :raises typer.Exit: some could not be changed, with the code of the first of them.
     """
@@ -211,12 +223,17 @@ async def each_named(
     code: ExitCode | None = None
     for name in names:
         try:
-            await change(name)
+            text, data = await change(name)
         except (ConflictError, NotFoundError) as problem:
             if len(names) == 1:
                 raise
             code = code or code_of(problem)
             out.problem(f"{name}: {problem.message}", problem.hint)
+            continue
+        if out.as_json and len(names) > 1:
+            out.json_line(data)
+        else:
+            out.said(text, data)
     if code is not None:
         raise typer.Exit(code)
 

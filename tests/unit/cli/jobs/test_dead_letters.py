@@ -111,3 +111,17 @@ def test_one_dead_letter_is_spoken_of_in_the_singular(cli: Cli, world: World) ->
     assert "Delete 1 job for good?" in cli.run("dead-letter", "delete", died).err
     ran = cli.run("dead-letter", "retry", "--all", "--dry-run")
     assert ran.out == "1 dead letter matches; nothing was changed.\n"
+
+
+@pytest.mark.parametrize("command", [("jobs", "retry"), ("dead-letter", "delete", "-y")])
+def test_json_about_several_named_jobs_is_one_value_a_line(
+    cli: Cli, world: World, command: tuple[str, ...]
+) -> None:
+    """An array could not be printed before the last one is changed."""
+    ids = [die(cli, world), die(cli, world)]
+    assert [each["id"] for each in cli.run(*command, *ids, "--json").lines] == ids
+
+
+def test_json_about_one_named_job_is_one_value(cli: Cli, world: World) -> None:
+    died = die(cli, world)
+    assert cli.ask("jobs", "retry", died) == {"id": died, "state": "available"}
