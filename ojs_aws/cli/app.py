@@ -112,7 +112,7 @@ def _described(path: str, command: Any) -> str:
         text,
         "",
         "```",
-        usage + _tail(options),
+        usage + " [OPTIONS]" * bool(options),
         "```",
     ]
     rows = [(_usage(each), each) for each in arguments]
@@ -130,10 +130,6 @@ def _usage(argument: Any) -> str:
     if argument.nargs == -1 or argument.multiple:
         name += "..."
     return name if argument.required else f"[{name}]"
-
-
-def _tail(options: list[Any]) -> str:
-    return " [OPTIONS]" if options else ""
 
 
 def _help(parameter: Any) -> str:

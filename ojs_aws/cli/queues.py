@@ -70,7 +70,7 @@ async def show_queue(session: Session, name: Name) -> None:
     queue = await session.client.queues.get(name)
     oldest = queue.oldest_available_at
     completed, failed = rates_of(queue.throughput)
-    jobs = {state: _at_least(queue, state) for state in queue.counts}
+    jobs = {state: _counted(state, n, queue.estimated) for state, n in queue.counts.items()}
     pairs: dict[str, object] = {
         "state": queue.state,
         **jobs,
@@ -84,10 +84,6 @@ async def show_queue(session: Session, name: Name) -> None:
         "ran: p50, p95, p99": spread_text(queue.described.get("duration_ms")),
     }
     session.out.fields({**numbers.described, **queue.described}, pairs.items(), title=name)
-
-
-def _at_least(queue: QueueDetail, state: str) -> str:
-    return _counted(state, queue.counts[state], queue.estimated)
 
 
 def _time_to_empty(queue: QueueDetail) -> str:

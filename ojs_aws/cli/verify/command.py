@@ -86,8 +86,9 @@ def verify(
         return
     if scale not in SCALES:
         raise misuse(out, f"--scale is {' or '.join(SCALES)}, not {scale!r}.")
-    if cost := next((each for each in (teardown, bill) if each and not _is_id(each)), ""):
-        raise misuse(out, f"{cost!r} is no id of a run: it has eight hexadecimal digits.")
+    for each in filter(None, (teardown, bill)):
+        if not re.fullmatch(r"[0-9a-f]{8}", each):
+            raise misuse(out, f"{each!r} is no id of a run: it has eight hexadecimal digits.")
     processor = known_architecture(out, architecture)
     wanted = Wanted(stack="", bundles=bundles, architecture=processor, python=python)
 
@@ -109,10 +110,6 @@ def verify(
         _verify(out, site, report, estimated)
 
     with_account(out, endpoint_url, act)
-
-
-def _is_id(text: str) -> bool:
-    return re.fullmatch(r"[0-9a-f]{8}", text) is not None
 
 
 def assertions() -> list[Assertion]:
