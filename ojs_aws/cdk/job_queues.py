@@ -24,7 +24,7 @@ from ojs_aws.topology import (
 )
 
 _PREFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}", re.ASCII)
-"""What a deployment's prefix must be. It holds no underscore, by which its separator begins."""
+"""The form of a deployment's prefix: without an underscore, with which the separator begins."""
 
 VISIBILITY_PER_TIMEOUT = 6
 """A queue hides a message for six times the timeout of the function it triggers, so that
@@ -36,14 +36,15 @@ class JobQueuesProps:
     """Say which queues there are.
 
     :ivar prefix: begins the name of each SQS queue; unique in an account and region.
-    :ivar separator: stands between prefix and queue. ``-`` for deployments that were made with it:
-        a queue that gets another name is replaced, and its messages are lost.
+    :ivar separator: stands between prefix and queue. Use ``-`` only for deployments that were made
+        with it: with another separator their queues would get other names, and CloudFormation
+        would replace them, with the loss of their messages.
     :ivar names: the OJS queues.
-    :ivar adopted: those of them whose SQS queues are there already, made at their first use. They
-        are used as they are, and stay when the stack goes (docs/queues.md).
-    :ivar visibility_timeout_s: how long a received message stays hidden when nobody says
-        otherwise. FETCH always does; a queue that triggers a function gets at least six times
-        that function's timeout.
+    :ivar adopted: names of queues whose SQS queues exist already, because their first use made
+        them. The stack uses these as they are, and leaves them when it goes (docs/queues.md).
+    :ivar visibility_timeout_s: how long a received message stays hidden by default. FETCH always
+        asks for its own time. A queue that triggers a function hides messages for at least six
+        times the timeout of that function.
     """
 
     prefix: str = "ojs"
@@ -56,20 +57,21 @@ class JobQueuesProps:
 class JobQueues(Construct):
     """Define a standard SQS queue for each OJS queue, and one for unreadable messages.
 
-    The retry policy lives in the job: only messages that were received a thousand times end in
+    The retry policy is in the job: SQS moves only messages that were received a thousand times to
     the dead-letter queue.
 
-    One policy denies plain HTTP on all of them. Deployments with the old separator keep the policy
-    that each of their queues has: CloudFormation removes those after it made the new one, and what
-    a queue has of the new one with them.
+    One policy denies plain HTTP on all of them. In deployments with the old separator each queue
+    keeps a policy of its own. With the shared one, CloudFormation would remove the old policies
+    after it made the new one, and a queue has one policy only: the new one would go with them.
 
     :ivar queues: SQS queues by the names of their OJS queues.
     :ivar dead_letters: the queue of unreadable messages.
-    :ivar prefix: begins the name of each queue, as ``ojs_aws.topology`` and the settings take it.
+    :ivar prefix: begins the name of each queue, with the separator, as ``ojs_aws.topology`` and
+        the settings take it.
     :ivar url_prefix: URL of each queue up to its name.
-    :ivar tls_policy: denies plain HTTP on them; None where each has a policy of its own.
-    :ivar any_queue_arn: pattern of the ARNs of all queues of this deployment, also of those that
-        are created on first use.
+    :ivar tls_policy: denies plain HTTP on all queues; None where each has a policy of its own.
+    :ivar any_queue_arn: matches the ARNs of all queues of this deployment, also of those that
+        their first use creates.
     """
 
     def __init__(self, scope: Construct, id_: str, props: JobQueuesProps | None = None) -> None:
@@ -114,7 +116,7 @@ class JobQueues(Construct):
         return queue
 
     def _adopted(self, name: str) -> sqs.IQueue:
-        """Return an SQS queue that exists already: CloudFormation would refuse to make it."""
+        """Return a reference to an SQS queue that exists: CloudFormation cannot make it again."""
         sqs_name = sqs_queue_name(self.prefix, name)
         return sqs.Queue.from_queue_attributes(
             self,
@@ -124,9 +126,10 @@ class JobQueues(Construct):
         )
 
     def serve(self, name: str, function_timeout_s: int) -> sqs.IQueue:
-        """Return the queue, with a visibility timeout long enough for a function of that timeout.
+        """Return the queue; let it hide messages long enough for a function with this timeout.
 
-        That of an adopted queue is set by hand, once, before its first worker.
+        The stack cannot do so for an adopted queue. Somebody sets its visibility timeout by hand,
+        once, before its first worker.
 
         :raises ValueError: the queue is not declared.
         """
@@ -142,7 +145,7 @@ class JobQueues(Construct):
 
 
 def _hide_for(queue: sqs.IQueue, seconds: int) -> None:
-    """Set for how long a queue hides a message; it may be set again, unlike the L2's."""
+    """Set how long a queue hides a message. CDK's own property could be set only once."""
     resource = resource_of(queue, sqs.CfnQueue)
     resource.add_property_override("VisibilityTimeout", seconds)
 
@@ -158,7 +161,7 @@ def _check_names(props: JobQueuesProps) -> None:
             f"{OLD_QUEUE_SEPARATOR!r} where the deployment was made with it."
         )
     if undeclared := sorted({*props.adopted} - {*props.names}):
-        raise ValueError(f"Declare the queues that are adopted, too: {', '.join(undeclared)}.")
+        raise ValueError(f"Declare the adopted queues, too: {', '.join(undeclared)}.")
     if not _PREFIX.fullmatch(props.prefix):
         raise ValueError(
             f"The queue prefix is {props.prefix!r}: use 1 to 30 letters, digits and hyphens."

@@ -1,4 +1,4 @@
-"""Reports what a conditional write met: somebody else changed or took it before."""
+"""Reports why a conditional write was refused: somebody else was first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StaleJobError(Exception):
 
 
 class AlreadyStoredError(Exception):
-    """Reports that an insert met ids that are taken.
+    """Reports that jobs with the ids of an insert exist already.
 
     :ivar existing: the stored jobs by their position in the insert.
     """
@@ -54,7 +54,9 @@ class BucketTakenError(Exception):
 
 
 class NotAdmittedError(Exception):
-    """Reports that jobs were not admitted. Without an attribute, something else has changed.
+    """Reports that jobs were not admitted.
+
+    If both attributes are empty, something else has changed since it was read.
 
     :ivar existing: stored jobs with these ids, by the position of the admission.
     :ivar locks: locks that are not as they were seen, by the position of the admission.
@@ -68,23 +70,23 @@ class NotAdmittedError(Exception):
 
 
 class LogLostError(BackendError):
-    """Reports a gap in a committed batch's log: these jobs cannot be put into their places."""
+    """Reports that a batch's log lacks a part, or its outcome: its jobs cannot be stored."""
 
 
 class TransactionTooLargeError(Exception):
-    """Reports that one transaction cannot hold a batch; a log can.
+    """Reports that a batch has too many writes for one transaction; a log can hold it.
 
     :ivar actions: how many writes the transaction would have.
     """
 
     def __init__(self, actions: int) -> None:
-        """Keep how many they are."""
+        """Keep the number of writes."""
         super().__init__(f"{actions} writes are too many for one transaction")
         self.actions = actions
 
 
 class BatchDecidedError(Exception):
-    """Reports that a batch was decided while a request still took locks for it."""
+    """Reports that a batch was committed or given up while a request still took locks for it."""
 
 
 class StaleWorkflowError(Exception):
@@ -112,13 +114,13 @@ class StaleCronError(Exception):
 
 
 class SchemaTakenError(Exception):
-    """Reports that the version of the type, or the URI, already has a schema.
+    """Reports that this version of the job type, or this URI, already has a schema.
 
-    :ivar existing: which; None when it is gone again.
+    :ivar existing: the name of that schema; None if it has been deleted meanwhile.
     """
 
     def __init__(self, existing: SchemaName | None) -> None:
-        """Keep which of them it is."""
+        """Keep the name of the schema."""
         super().__init__("taken")
         self.existing = existing
 
@@ -148,4 +150,4 @@ class ForeignWorkerError(Exception):
 
 
 class StaleKeyError(Exception):
-    """Reports that somebody else changed the key in between, or that the id exists."""
+    """Reports that somebody else changed the API key meanwhile, or that its id is taken."""

@@ -1,4 +1,4 @@
-"""Describes lifecycle events, what is read from their log, and what is set aside."""
+"""Describes lifecycle events, the pages of their log, and changes whose events are set aside."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ REQUIRED_DATA: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Every event type, and the data it must carry (ojs-events, sections 3 and 4)."""
 FAILED: Final = "job.failed"
-"""The type of the event of each failed attempt."""
+"""The event type of a failed attempt."""
 _SHORT_TEXT: Final = 500
 _ERROR_PARTS: Final = ("type", "code", "message", "retryable", "attempt", "occurred_at")
 MAX_TRACE_ID: Final = 128
-"""Characters that are kept of a trace id; W3C's has 32."""
+"""How many characters of a trace id are kept; one of W3C has 32."""
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
 
 
@@ -102,14 +102,14 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a
 class Event:
     """Holds one lifecycle event.
 
-    :ivar id: the same for the same transition, however often it is published.
-    :ivar time: when it happened; a transition that time decided may be written later.
+    :ivar id: the same each time that the same transition is published.
+    :ivar time: when it happened. The backend may write a transition that is due by time later.
     :ivar queue: the queue it concerns, or empty.
     :ivar subject: id of the job or worker, name of the queue or cron entry.
     :ivar data: JSON object.
     :ivar job_type: type of the job it concerns, or empty.
-    :ivar sequence: sorts the events of one subject, as text, where something delivers them out of
-        order; empty for subjects that count no writes.
+    :ivar sequence: gives the order of the events of one subject, compared as text, because events
+        may arrive in another order; empty for subjects whose writes are not counted.
     """
 
     id: str
@@ -123,10 +123,10 @@ class Event:
 
 
 def event_id(time: Instant, *seed: str | int) -> str:
-    """Return the id of an event, a UUIDv7: the same transition always gets the same (section 2.3).
+    """Return the id of an event, always the same for the same transition (section 2.3).
 
-    Its time is the event's, so that ids sort by it; where a UUIDv7 has chance, this one has a
-    hash of ``seed``.
+    It is a UUIDv7 with the time of the event, so that ids sort by time. In place of random bits it
+    has a hash of ``seed``.
 
     :param seed: what makes this event unique: the item, its version, the position among
         the events of that write.
@@ -158,8 +158,8 @@ def render_event(event: Event) -> RawJson:
 def bounded(event: Event, max_bytes: int) -> Event:
     """Return the event with its data cut to this many bytes.
 
-    What makes data large goes first: a result, then the details of errors, then long texts. What
-    section 4 requires stays. Data that was shortened says ``"truncated": true``.
+    It leaves out what makes data large: a result and the details of errors, and then the ends of
+    long texts. What section 4 requires stays. Shortened data says ``"truncated": true``.
     """
     if len(event.data.encode()) <= max_bytes:
         return event
@@ -182,9 +182,9 @@ def _cut(value: JsonValue) -> JsonValue:
 
 
 def trace_id_of(document: str) -> str:
-    """Return the trace id in ``meta`` of a job's document, else that of its ``traceparent``.
+    """Return ``trace_id`` in the ``meta`` of a job's document, else the id in ``traceparent``.
 
-    :returns: empty when there is none, or nothing that can be read as one.
+    :returns: an empty text if there is no trace id, or none that can be read.
     """
     if '"trace' not in document:  # most have none, and need not be parsed
         return ""
@@ -197,7 +197,7 @@ def trace_id_of(document: str) -> str:
         return ""
     trace = meta.get("trace_id")
     if isinstance(trace, str) and trace:
-        # Half of a surrogate pair, which JSON can say and UTF-8 cannot, becomes a question mark.
+        # JSON can hold half of a surrogate pair, and UTF-8 cannot: it becomes a question mark.
         return trace[:MAX_TRACE_ID].encode(errors="replace").decode()
     parent = meta.get("traceparent")
     found = _TRACEPARENT.fullmatch(parent) if isinstance(parent, str) else None
@@ -210,19 +210,19 @@ def trace_of(document: Document) -> str:
 
 
 HANDLED_MARK: Final = "stream"
-"""Name of the mark that says until which tick the stream's consumer has handled changes."""
+"""Names the mark of the latest tick up to which the stream's consumer has handled all changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
     """Says which events to read. Empty filters match all; all given ones must match.
 
-    :ivar types: event types; one that ends in ``*`` stands for all that begin so.
-    :ivar job_ids: jobs that events are about.
-    :ivar since: events that happened earlier are left out.
-    :ivar cursor: of the page before; outweighs ``since`` as the begin.
-    :ivar after_id: id of the last event seen, for who kept no cursor.
-    :ivar sees: says whether the caller may see an event; None for all events.
+    :ivar types: event types; one that ends in ``*`` stands for all with that beginning.
+    :ivar job_ids: the jobs whose events are wanted.
+    :ivar since: leaves out events that happened earlier.
+    :ivar cursor: the cursor of the page before. Reading goes on there, whatever ``since`` says.
+    :ivar after_id: id of the last event that the caller saw, if it has no cursor.
+    :ivar sees: says whether the caller may see an event; None if it may see all.
     """
 
     types: frozenset[str] = field(default_factory=frozenset)
@@ -248,22 +248,24 @@ class EventQuery:
 
 
 def is_named(kind: str, name: str) -> bool:
-    """Return whether a text names something: by its name, or by its beginning and ``*``."""
+    """Return whether ``name`` is ``kind``, or the beginning of it with ``*`` at the end."""
     return kind.startswith(name[:-1]) if name.endswith("*") else kind == name
 
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Holds events in the order of the log, and the cursor to go on from.
+    """Holds events in the order of the log, and the cursor where the next page begins.
 
-    :ivar has_more: there may be more right now; the page may still be empty, when what was
-        looked through for it held nothing wanted.
-    :ivar has_earlier: of a page of the newest events: there may be wanted ones before it.
-    :ivar cursors: of a page that was read forward: for each event the cursor behind it. They sort
-        as texts in the order of the log.
-    :ivar end: of such a page: the cursor behind it, in the same form.
-    :ivar has_gap: the log holds no events right behind the cursor where reading began, but later
-        ones: those between have expired.
+    A page that begins at a cursor, an event or an instant is read forward. Without them, the page
+    has the newest events.
+
+    :ivar has_more: the log may have more events now. Even then the page may be empty: one request
+        looks through a part of the log, and nothing in it may match.
+    :ivar has_earlier: of a page of the newest events: there may be matching events before it.
+    :ivar cursors: of a page that was read forward: the cursor behind each event. Compared as text,
+        they have the order of the log.
+    :ivar end: of a page that was read forward: the cursor behind it, in the same form.
+    :ivar has_gap: events right behind the first cursor have expired, and the page has later ones.
     """
 
     events: tuple[Event, ...]
@@ -279,8 +281,8 @@ class EventPage:
 class SetAside:
     """Holds a change whose events could not be published, for an operator.
 
-    :ivar number: sequence number of the stream record.
-    :ivar reason: what was wrong.
+    :ivar number: sequence number of the change's record in the table's stream.
+    :ivar reason: why its events could not be published.
     :ivar record: the record as JSON text.
     """
 
@@ -290,4 +292,4 @@ class SetAside:
 
 
 Announce = Callable[[Sequence[Event]], Collection[str]]
-"""Puts events on the bus; returns the ids of those that it refused."""
+"""Puts events on the bus; returns the ids of those that the bus refused."""

@@ -1,7 +1,7 @@
 """Makes the deployed entry points a package of the local server: ``ojs_aws.local.functions``.
 
-They are the files that go into every bundle. Under this name they are found in a checkout and in
-an installed package, also where the application has a package ``functions`` of its own.
+They are the files that go into every bundle. This name finds them in a checkout and in an installed
+package, even if the application has a package ``functions`` of its own.
 """
 
 from __future__ import annotations

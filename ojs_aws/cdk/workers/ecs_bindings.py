@@ -38,7 +38,7 @@ from ojs_aws.topology import (
 )
 
 SWEEP_TIMEOUT_S: Final = 60
-"""Of the settler, which also sweeps."""
+"""The timeout of the settler, which also looks after the running tasks each minute."""
 EVENT_TRIES: Final = 100
 _SPOT: Final = "FARGATE_SPOT"
 _PATTERNS: Final = (
@@ -54,24 +54,24 @@ _PATTERNS: Final = (
 class EcsTarget(BoundTarget):
     """Say which task runs which jobs, beside the config of its binding.
 
-    Errors have the names ``exit.3`` for an exit code, ``exit.*`` for all but 0, and ``task_failed``
-    for each end without a report. A task whose ``job_timeout_s`` is over is stopped within a
-    minute.
+    Errors of tasks have names: ``exit.3`` for the exit code 3, ``exit.*`` for any code but 0, and
+    ``task_failed`` for any end without a report. A task that runs longer than ``job_timeout_s`` is
+    stopped within a minute.
 
-    :ivar task_definition: of the tasks. Each job gets a task of its own.
+    :ivar task_definition: defines the tasks. Each job gets a task of its own.
     :ivar cluster: where they run.
-    :ivar queues: the OJS queues; each must be declared by the backend.
-    :ivar types: of the jobs: ``"video.render"``, ``"video.*"``, or ``"*"`` for all. Bindings of one
-        queue serve different ones. Operators may register others; with none here, no task runs
-        before they do.
-    :ivar container: the container that gets the job, and whose exit code counts; empty: the
-        definition's default one.
-    :ivar subnets: of the tasks; None: the VPC's private ones, or its public ones where tasks have
-        public addresses. They need a route to the API.
-    :ivar security_groups: of the tasks; none: a new one that lets everything out.
+    :ivar queues: the OJS queues. The backend must declare each of them.
+    :ivar types: job types: ``"video.render"``, ``"video.*"``, or ``"*"`` for all. Bindings of one
+        queue serve different types. Operators may register others. If you name none here, no task
+        runs before they do.
+    :ivar container: the container that gets the job, and whose exit code counts. Empty: the default
+        container of the definition.
+    :ivar subnets: where tasks run. None: the private subnets of the VPC, or its public ones if
+        tasks have public addresses. They need a route to the API.
+    :ivar security_groups: those of the tasks. None given: a new one that lets everything out.
     :ivar assign_public_ip: give tasks public addresses, for public subnets without a NAT gateway.
-    :ivar spot: take spare capacity: it costs less, and a job whose task is taken away is given
-        back, uncounted. The cluster needs Fargate's capacity providers.
+    :ivar spot: use Fargate's spare capacity, which costs less. If AWS takes a task away, its job is
+        given back, and the attempt does not count. The cluster needs Fargate's capacity providers.
     """
 
     task_definition: ecs.FargateTaskDefinition
@@ -87,9 +87,9 @@ class EcsTarget(BoundTarget):
 class EcsBindingsProps(BindingOptions):
     """Say which tasks run the jobs of which queues, beside the options of bindings.
 
-    :ivar targets: by the names of their bindings, of letters and digits.
-    :ivar signing_secret: signs the token by which a task fetches its job and reports on it. The
-        backend's ``report_secrets`` must have it.
+    :ivar targets: by the names of their bindings, which consist of letters and digits.
+    :ivar signing_secret: signs the token by which a task fetches its job and reports on it. It must
+        be one of the backend's ``report_secrets``.
     """
 
     targets: Mapping[str, EcsTarget]
@@ -97,10 +97,10 @@ class EcsBindingsProps(BindingOptions):
 
 
 class EcsBindings(Construct):
-    """Define a dispatcher that starts a task for each job, and what settles their ends.
+    """Define a dispatcher that starts a task for each job, and a settler that reports their ends.
 
     A task runs for as long as its job needs, and the job stays reserved meanwhile. The dispatcher
-    may start these task definitions in their clusters, and nothing else.
+    may start tasks of these definitions in their clusters, and nothing else.
 
     :ivar dispatcher: the function that claims jobs and starts their tasks.
     :ivar settler: the function that reports how tasks ended, and looks after them each minute.
@@ -108,12 +108,12 @@ class EcsBindings(Construct):
     """
 
     def __init__(self, scope: Construct, id_: str, props: EcsBindingsProps) -> None:
-        """Define all of it.
+        """Define the two functions, the queue and the rules.
 
         :raises ValueError: no target, a queue that the backend does not declare, an unusable name,
             two bindings for the same types of a queue, a queue with bindings of another construct,
-            a task without a container, an error that is none, or a secret that the API does not
-            know.
+            a task without a container, an impossible name of an error, or a secret that the
+            backend's ``report_secrets`` lack.
         """
         super().__init__(scope, id_)
         check_targets(props.targets)
@@ -199,7 +199,7 @@ class EcsBindings(Construct):
         return function
 
     def _rules(self) -> None:
-        """Send ECS's events about stopped tasks to the queue, and sweep each minute."""
+        """Send ECS's events about stopped tasks to the queue, and call the settler each minute."""
         clusters = {each.cluster.cluster_arn for each in self.props.targets.values()}
         events.Rule(
             self,

@@ -1,4 +1,4 @@
-"""Read and change the rows of an outbox, one statement each, and say in words what it holds."""
+"""Reads and changes the rows of an outbox by single statements, and reports what it holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ojs_aws.contrib.outbox.staged_jobs import (
 )
 
 WAITING: Final = "status IN ('pending', 'failed')"
-"""The condition of the partial index that the relay reads by."""
+"""The condition of the partial index by which the relay reads rows."""
 PRUNED_AT_ONCE: Final = 1000
 _MAX_ERROR: Final = 2000
 
@@ -53,7 +53,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRow:
-    """Describes a row that the relay has given up."""
+    """Describes a row that the relay no longer sends."""
 
     job_id: str
     job_type: str
@@ -90,7 +90,7 @@ class OutboxStore:
         return [_waiting_row(row) for row in rows]
 
     def note_first_try(self, rows: Sequence[WaitingRow], now: datetime) -> None:
-        """Write that rows are about to be sent, before they are: a process may die in between."""
+        """Note when rows are first sent. Call this before: the process may die while it sends."""
         self._change(
             [row.id for row in rows if row.first_try_at is None],
             "first_try_at = :now",
@@ -98,21 +98,21 @@ class OutboxStore:
         )
 
     def sent(self, ids: Sequence[int], now: datetime, note: str = "") -> None:
-        """Write that the backend has these jobs.
+        """Note that the backend has these jobs.
 
-        :param note: why there is no job, where another one stands for it.
+        :param note: why a row has no job of its own, if another job takes its place.
         """
         values = "status = 'sent', sent_at = :now, next_try_at = NULL, error = :note"
         self._change(ids, values, now=now, note=note[:_MAX_ERROR] or None)
 
     def refused(self, row: WaitingRow, error: str, again_at: datetime) -> None:
-        """Write that the backend refused a row by itself, which is tried again."""
+        """Note that the backend refused this very row, and when the relay sends it again."""
         values = "status = 'failed', attempts = :attempts, next_try_at = :again, error = :error"
         attempts = row.attempts + 1
         self._change([row.id], values, attempts=attempts, again=again_at, error=error[:_MAX_ERROR])
 
     def parked(self, row: WaitingRow, error: str, now: datetime) -> None:
-        """Write that a row is given up, and why."""
+        """Note that the relay sends a row no more, and why."""
         values = "status = 'parked', parked_at = :now, attempts = :attempts, error = :error"
         self._change([row.id], values, now=now, attempts=row.attempts + 1, error=error[:_MAX_ERROR])
 
@@ -128,7 +128,7 @@ class OutboxStore:
         return len(rows)
 
     def overview(self) -> Overview:
-        """Return how many rows there are of each status, and since when the oldest waits."""
+        """Return how many rows have each status, and when the oldest waiting one was inserted."""
         rows = self._run(
             f"SELECT status, count(*), min(created_at) FROM {self._table} GROUP BY status"
         )
@@ -139,7 +139,7 @@ class OutboxStore:
         )
 
     def parked_rows(self, limit: int) -> list[ParkedRow]:
-        """Return the rows that were given up, the oldest first."""
+        """Return the parked rows, the oldest first."""
         rows = self._run(
             f"SELECT job_id, job_type, error, parked_at FROM {self._table}"
             " WHERE status = 'parked' ORDER BY id LIMIT :limit",
@@ -161,7 +161,7 @@ class OutboxStore:
         )
 
     def _change(self, ids: Sequence[int], values: str, **parameters: Value) -> None:
-        """Change rows that wait; what another relay has sent meanwhile stays sent."""
+        """Change those of the rows that still wait. One that another relay has sent stays sent."""
         if not ids:
             return
         names = {f"id{place}": each for place, each in enumerate(ids)}

@@ -1,7 +1,7 @@
-"""Carry context variables along with a job (middleware specification, sections 3.6 and 10.1).
+"""Carries context variables along with a job (middleware specification, sections 3.6 and 10.1).
 
-What the enqueuing code has in a context variable - its locale, tenant, request id - travels in the
-job's ``meta`` and is in the same variable while the job is executed.
+The code that enqueues a job has values in context variables, such as a locale or a request id. They
+travel in the job's ``meta``, and the same variables have them while the job is executed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _logger = logging.getLogger(__name__)
 class ContextPropagationMiddleware:
     """Takes context variables along in ``meta``; use it in the client's and the worker's chain.
 
-    A key that a job has already is left as it is, and so is a variable for which a job brings
-    nothing. Values are JSON and small; one that is not stays behind with a warning, and no job
-    fails for it. After the execution each variable has again the value it had before.
+    If ``meta`` has a key already, the client's middleware does not change it. If ``meta`` lacks a
+    key, the worker's middleware does not change its variable. Values must be JSON and small. Others
+    are left out with a warning, and the job goes on without them. After the execution each variable
+    has the value that it had before.
     """
 
     never_waits = True
@@ -42,7 +43,7 @@ class ContextPropagationMiddleware:
     def __init__(
         self, variables: Mapping[str, ContextVar[Any]], *, max_bytes: int = DEFAULT_MAX_BYTES
     ) -> None:
-        """Take these along.
+        """Choose the variables.
 
         :param variables: context variables by the key in ``meta``.
         :param max_bytes: largest JSON text of one value, in bytes.
@@ -63,7 +64,7 @@ class ContextPropagationMiddleware:
         """Pass the job on with the values of this context in its metadata."""
         meta = job.get("meta")
         if meta is not None and not isinstance(meta, dict):
-            return await call_next(job)  # whoever stores it says what is wrong with it
+            return await call_next(job)  # the backend says what is wrong with it
         taken: dict[str, JsonValue] = {}
         for key, variable in self._variables.items():
             value = _value_of(variable)
@@ -83,7 +84,7 @@ class ContextPropagationMiddleware:
         ctx: JobContext,  # noqa: ARG002 - the protocol's
         call_next: ExecutionNext,
     ) -> object:
-        """Run the rest with the values that came with the job."""
+        """Run the rest of the chain and the handler with the values that came with the job."""
         meta = job.get("meta")
         came = meta if isinstance(meta, dict) else {}
         tokens: list[Token[Any]] = []
@@ -106,7 +107,7 @@ class ContextPropagationMiddleware:
         return ""
 
     def _problem(self, value: Any) -> str:
-        """Return why a value cannot travel; empty if it can."""
+        """Return why ``meta`` cannot hold a value; empty if it can."""
         try:
             check_native(value, "value")
             size = len(encode(value).encode())
@@ -126,7 +127,7 @@ def _value_of(variable: ContextVar[Any]) -> Any:
 class LocaleMiddleware(ContextPropagationMiddleware):
     """Takes the locale and the timezone along, as ``meta.locale`` and ``meta.timezone``.
 
-    They are the context variables :data:`LOCALE` and :data:`TIMEZONE`, or others that hold text.
+    It reads the context variables :data:`LOCALE` and :data:`TIMEZONE`, or others that hold text.
     """
 
     def __init__(
@@ -134,9 +135,9 @@ class LocaleMiddleware(ContextPropagationMiddleware):
         locale: ContextVar[Any] = LOCALE,
         timezone: ContextVar[Any] = TIMEZONE,
     ) -> None:
-        """Take these two along."""
+        """Choose the two variables."""
         super().__init__({"locale": locale, "timezone": timezone})
 
     def refuse(self, key: str, value: JsonValue) -> str:  # noqa: ARG002 - for subclasses
-        """Refuse what is no text: it is neither a locale nor a timezone."""
+        """Refuse a value that is no text, and so neither a locale nor a timezone."""
         return "" if isinstance(value, str) else "no text"

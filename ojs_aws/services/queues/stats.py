@@ -1,10 +1,11 @@
 """Counts what a queue holds and did (HTTP binding, section 11.2; ojs-admin-api, section 6).
 
-What a queue holds is one COUNT query for each list, which reads a megabyte of the index at most
-(some thousands of jobs). Below that the numbers are exact, as far as the index has caught up;
-beyond it they are at least so many, and named as such. Completed jobs are named, too, where the
-stream's consumer lists them (decision 88): some may have been deleted since. What it did is counted
-minute by minute as the table's stream reports it, and read by one query.
+One COUNT query for each list counts what a queue holds. It reads at most a megabyte of the index,
+which is some thousands of jobs. The number of a list that fits is exact, as far as the index has
+caught up. That of a longer list is a lower bound, and ``estimated`` names it. It also names
+completed jobs if the stream's consumer lists them (decision 88): some may have been deleted since.
+
+The table's stream reports what a queue did. It is counted for each minute, and one query reads it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 HOUR_MINUTES: Final = 60
 
 MAX_READ: Final = 100
-"""Completed jobs that are read to count them exactly: one call."""
+"""How many completed jobs a request reads at most to count them exactly: one call."""
 
 MAX_CHECKED: Final = 1000
-"""The same where a count is to correct another one."""
+"""How many the recount reads, which corrects the stored totals."""
 
 _LISTS: Final = {
     "available": JobList.READY,
@@ -42,16 +43,16 @@ _LISTS: Final = {
 _WAITING: Final = (JobState.SCHEDULED, JobState.RETRYABLE, JobState.ACTIVE)
 
 COUNTED: Final = (*_LISTS, *(str(state) for state in _WAITING), str(JobState.DISCARDED))
-"""What jobs are counted as."""
+"""The names of the counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCounts:
     """Holds how many jobs a queue has.
 
-    :ivar counts: by state; ``dead_letter`` are those of the discarded that a policy kept.
-    :ivar estimated: names of the counts that are not exact: there are at least so many.
-    :ivar at_most: those of them of which there are at most so many instead.
+    :ivar counts: by state; ``dead_letter`` counts the discarded jobs that a retry policy keeps.
+    :ivar estimated: names of the counts that are not exact: lower bounds, but for ``at_most``.
+    :ivar at_most: names of the estimated counts that are upper bounds.
     """
 
     counts: dict[str, int]
@@ -88,9 +89,10 @@ class QueueStatistics:
     clock: Clock
 
     def counts(self, queue: str) -> QueueCounts:
-        """Count each list once: seven queries, and one of completed jobs without rows.
+        """Count each list once, and the completed jobs that have no rows in the index.
 
-        And a query and a read where these are few, because some of them may have been deleted.
+        This takes eight queries. If such completed jobs are few, another query and a read follow,
+        because some of the jobs may have been deleted.
         """
         found = {name: self.store.count(queue, listed) for name, listed in _LISTS.items()}
         waiting = self.store.count_waiting(queue)
@@ -106,11 +108,11 @@ class QueueStatistics:
         return self.checked(queue, counts, MAX_READ)
 
     def checked(self, queue: str, found: QueueCounts, most: int) -> QueueCounts:
-        """Return counts in which few completed jobs are exact: each of them is read.
+        """Return the counts with the exact number of completed jobs, if these are few.
 
-        A read for each hundred, where the lists may still have jobs that were deleted.
+        The lists may still have jobs that were deleted. So this reads the jobs, a hundred a call.
 
-        :param most: how many are few.
+        :param most: the largest number of completed jobs that is corrected so.
         """
         name = str(JobState.COMPLETED)
         if name not in found.at_most or found.counts[name] > most:
@@ -154,5 +156,8 @@ class QueueStatistics:
         return total(tally for _, tally in self.minutes(queue, now // DAY_MS * DAY_MS, now))
 
     def minutes(self, queue: str, since: int, until: int) -> list[tuple[Instant, Tally]]:
-        """Return what a queue did in each minute of a time range: a read, and a query per 4,000."""
+        """Return what a queue did in each minute of a time range.
+
+        This takes a read, and a query for each 4,000 minutes.
+        """
         return self.tallies().read(queue, Instant(max(0, since)), Instant(until))

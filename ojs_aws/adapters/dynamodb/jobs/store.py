@@ -1,6 +1,6 @@
 """Stores jobs: every write is one conditional write or one transaction.
 
-What reads them, and what stores new ones, is beside this (`reads`, `inserts`).
+The modules beside this one read jobs (`reads`) and store new ones (`inserts`).
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ class JobStore(JobInserts):
     def save(self, before: JobRecord, after: JobRecord) -> JobRecord:
         """Replace one version of a job by the next.
 
-        Makes one update of what differs, if the version is still the one that was read.
-
-        A transaction where the job gives slots in buckets back.
+        Makes one update of the attributes that differ. The update fails if the stored version is
+        not ``before``. If the job gives back slots in buckets, a transaction does both.
 
         :returns: the next version, with the token of this write.
         :raises StaleJobError: the stored job is no longer ``before``.
@@ -73,9 +72,10 @@ class JobStore(JobInserts):
         return update
 
     def _hot_item(self, job: JobRecord, known: Document | None = None) -> Item:
-        """Return the item of a job; a filled-in document counts as the pointer to it.
+        """Return the item of a job, with a pointer in place of each large document.
 
-        :param known: the pointer, if it is known. No other large document is put by an update.
+        :param known: the job's document as it is stored. If it is a pointer, the item keeps this
+            pointer: an update stores no other large document.
         """
         placed, _ = self.blobs.placed_envelope(job.document, life_of(job))
         if isinstance(placed, StoredElsewhere) and isinstance(known, StoredElsewhere):
@@ -96,13 +96,13 @@ class JobStore(JobInserts):
         sort_key: str = "",
         shard: int = 0,
     ) -> JobRecord:
-        """Move an available, unexpired job to active, counting the attempt, without reading it.
+        """Move an available, unexpired job to active, and count the attempt, without reading it.
 
-        Makes one update of an available, unexpired job, whatever its version.
+        Makes one update, whatever the version of the job.
 
-        :param queue: the queue that the job must be of.
-        :param sort_key: that it must have in the ready list; empty for any.
-        :param shard: of the job, which the caller knows from its row or message.
+        :param queue: the queue that the job must be in.
+        :param sort_key: the key that it must have in the ready list; empty for any.
+        :param shard: the line of the job, which the caller knows from its row or message.
         :returns: the claimed job, documents kept elsewhere not filled in.
         :raises StaleJobError: it is not available, has another sort key, or has expired.
         """
@@ -143,18 +143,16 @@ class JobStore(JobInserts):
     ) -> JobRecord:
         """Move an active job in time to completed, without reading it.
 
-        Makes one update of an active job whose time is not over, whatever its version.
+        Makes one update, whatever the version of the job. The update fails if the job has slots in
+        buckets. Then a transaction completes the job and gives the slots back.
 
-        A job that has slots in buckets gives them back in the same transaction; that it has any
-        is found out by the update, which is in vain then.
-
-        :param holder: the worker and the attempt to insist on. A reservation that was made
-            without a name accepts every worker.
-        :param leaves: note that whoever reads the stream deletes the job's message, or lists the
-            job: see :meth:`list_completed`.
+        :param holder: the worker and the attempt that the job must have. A reservation without the
+            name of a worker accepts every worker.
+        :param leaves: what is left to the consumer of the stream: to delete the job's message, or
+            to list the job (:meth:`list_completed`).
         :returns: the job as it was before, with its reservation.
-        :raises StaleJobError: it is not active, not the worker's, not at this attempt, or
-            overdue; or it keeps no result, or none of this size.
+        :raises StaleJobError: the job is not active, not the worker's, not at this attempt, or
+            overdue; or its own settings do not let it keep this result.
         """
         update = completing(holder, result, now, self.retention, leaves)
         update.when(f"attribute_not_exists({update.name(n.SLOTS)})")
@@ -164,7 +162,8 @@ class JobStore(JobInserts):
             held = stale.current
             if held is None or not _slots(held) or not holder.which.is_running(held):
                 raise
-        # Whoever takes the job over meanwhile has another reservation; a heartbeat keeps it.
+        # The write must meet the same reservation. A heartbeat in between leaves it as it is, but
+        # another worker that takes the job over has another one.
         running = Holder(holder.worker_id, attempt_of(held))
         update = completing(running, result, now, self.retention, leaves)
         update.remove(n.SLOTS)
@@ -172,17 +171,18 @@ class JobStore(JobInserts):
         return self.writes.send_with(job_id, update, parts) or held
 
     def list_completed(self, jobs: Sequence[JobRecord]) -> None:
-        """Add completed jobs to the lists of their queues, which :meth:`acknowledge` did not.
+        """Add completed jobs to the lists of their queues, where :meth:`acknowledge` left that.
 
-        Puts one item for up to 36 jobs of a queue. May be repeated; a job that is added together
-        with other jobs than before may be listed twice.
+        Puts one item for up to 36 jobs of a queue. You may repeat it with the same jobs. A job that
+        comes again together with other jobs may be listed twice.
         """
         CompletedList(self.client, self.table).add(jobs)
 
     def unlist(self, rows: Sequence[ListedJob]) -> None:
-        """Remove rows of jobs that are gone from the lists, as far as this saves reading them.
+        """Remove the rows of deleted jobs from the lists, so that nobody looks for these jobs.
 
-        Deletes the items that list these jobs and no others.
+        Deletes the items that list these jobs alone. A row that shares its item with other jobs
+        stays.
         """
         CompletedList(self.client, self.table).forget(rows)
 
@@ -215,9 +215,9 @@ class JobStore(JobInserts):
 
     # ------------------------------------------------------------------ documents
     def fits_inline(self, result: RawJson) -> bool:
-        """Return whether a result stays with its job, so that :meth:`keep_result` makes no call.
+        """Return whether a document is small enough, once compressed, to stay in its job's item.
 
-        Returns whether a result is small enough once it is deflated.
+        Then :meth:`keep_result` makes no call.
         """
         return isinstance(self.blobs.placed(result)[0], str)
 
@@ -229,11 +229,10 @@ class JobStore(JobInserts):
         return self._kept(job_id, result)
 
     def keep_checkpoint(self, job_id: str, state: RawJson) -> Document:
-        """Store a checkpoint before :meth:`save`; small ones need no call.
+        """Store a checkpoint before :meth:`save`.
 
-        Never in the place of another one, so that the one before can be removed late.
-
-        Makes no call for a small one; put a large one under a name of its own.
+        Makes no call for a small one, and one put for a large one. The put uses a new name, so that
+        it does not overwrite the checkpoint before, which is removed later.
         """
         return self._kept(job_id, state, self.writes.token())
 
@@ -262,14 +261,14 @@ class JobStore(JobInserts):
 
 
 def _be_as_read(update: Update, job: JobRecord) -> None:
-    """Let the update fail unless the item is as a job was read."""
+    """Let the update fail if the item has changed since the job was read."""
     update.when(f"{update.name(n.VERSION)} = {update.value(number(job.version))}")
     if job.token:  # a job that was deleted and stored again counts its versions from 1 again
         update.when(f"{update.name(n.TOKEN)} = {update.value(string(job.token))}")
 
 
 def _as_read(job: JobRecord) -> dict[str, Any]:
-    """Return the same condition for a write that is no update."""
+    """Return the condition of :func:`_be_as_read` for a write that is no update."""
     if not job.token:
         return condition("#v = :v", v=number(job.version))
     return condition("#v = :v AND #tk = :tk", v=number(job.version), tk=string(job.token))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def push(call: Call) -> Answer[models.JobAnswer]:
-    """Push one job: 201, or 200 if exactly the same envelope had been pushed before."""
+    """Push one job. Answer 201, or 200 if exactly the same envelope was pushed before."""
     settings = call.backend.settings
     check_envelope_size(len(call.request.body), settings.max_envelope_bytes)
     members = call.members()
@@ -52,7 +52,7 @@ def push(call: Call) -> Answer[models.JobAnswer]:
 
 
 def _limit_headers(job: JobRecord) -> dict[str, str]:
-    """Return how many starts, or active jobs, the job's own limit allows."""
+    """Return the header that says how many starts, or active jobs, the job's own limit allows."""
     if job.limit is None:
         return {}
     window = job.limit.rate or job.limit.throttle
@@ -61,9 +61,9 @@ def _limit_headers(job: JobRecord) -> dict[str, str]:
 
 
 def fill_headers(results: Sequence[PushResult]) -> dict[str, str]:
-    """Return how full the fullest queue is, once above its warning threshold.
+    """Return headers that say how full the fullest queue is (ojs-backpressure, section 7.3).
 
-    ojs-backpressure, section 7.3.
+    Returns none while all queues are below their warning thresholds.
     """
     fills = [pushed.fill for pushed in results if pushed.fill is not None and pushed.fill.is_high]
     if not fills:
@@ -106,7 +106,10 @@ def _described(members: Members) -> list[models.MiddlewareMember]:
 
 
 def info(call: Call) -> Answer[models.JobAnswer]:
-    """Return the whole job (INFO); by the token of an attempt, while that holds it."""
+    """Return the whole job (INFO).
+
+    A caller with the token of an attempt gets it only while this attempt holds the job.
+    """
     grant = call.request.caller.attempt
     if grant is not None:
         grant.check_report(call.job_id)
