@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.terminal.options import ApiKey, Url, header_key
+from ojs_aws.cli.terminal.options import ApiKey, Url
 from ojs_aws.cli.terminal.session import DEFAULT_URL, ExitCode
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _credentials(
     if not is_iam:
         if region or profile:
             raise ValueError("--region and --profile are for --iam.")
-        return chosen_credentials(url, None, header_key(api_key), None)
+        return chosen_credentials(url, None, api_key, None)
     if api_key:
         raise ValueError("give --iam or an API key (--api-key, OJS_API_KEY), not both.")
     return SigV4(region or region_of(url) or None, profile or None)

@@ -116,20 +116,6 @@ def check_arguments(parameters: Iterable[inspect.Parameter], values: Mapping[str
             raise typer.BadParameter(f"{each.name} is empty. Is a variable of the shell not set?")
 
 
-def header_key(api_key: str) -> str:
-    """Return an API key without white space around it, as a header of a request can carry it.
-
-    :raises ValueError: it has other characters; the message does not show the key.
-    """
-    key = api_key.strip()
-    if not (key.isascii() and key.isprintable()):
-        raise ValueError(
-            "The API key has characters that no key has, such as a line break: see OJS_API_KEY or "
-            "--api-key."
-        )
-    return key
-
-
 def moment(text: str | None) -> datetime | None:
     """Read a time that a person wrote: RFC 3339, or how long ago (``2h``, ``PT30M``).
 

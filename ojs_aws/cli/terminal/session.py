@@ -30,7 +30,6 @@ from ojs_aws.cli.terminal.options import (
     Url,
     check_arguments,
     declare,
-    header_key,
     option,
     with_groups,
 )
@@ -113,7 +112,7 @@ def connect(url: str, api_key: str) -> Client:
     from ojs_aws.client import Client, Resends
 
     # An empty key is none: the environment's was read with the options.
-    return Client(url, api_key=header_key(api_key), middleware=[], resends=Resends(limit=2))
+    return Client(url, api_key=api_key, middleware=[], resends=Resends(limit=2))
 
 
 def command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -182,16 +183,23 @@ def base_url(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise ValueError(f"{url!r} is no URL of an OJS server: expected https://host[:port][/path]")
+        raise ValueError(
+            f"{without_password(url)!r} is no URL of an OJS server: expected https://host[:port][/path]"
+        )
     stem = url.split("?", 1)[0].split("#", 1)[0].rstrip("/")
     return stem if stem.endswith(BASE_PATH) else stem + BASE_PATH
+
+
+def without_password(url: str) -> str:
+    """Return a URL without the user and password before its host, to be shown."""
+    return re.sub("//[^/]*@", "//", url, count=1)
 
 
 def _no_answer(
     kind: type[BackendError], base: str, problem: Exception, *, may_resend: bool
 ) -> Answer:
     error = kind(
-        f"No answer from {base}: {str(problem) or type(problem).__name__}.",
+        f"No answer from {without_password(base)}: {str(problem) or type(problem).__name__}.",
         hint="Check the URL and that the server runs.",
     )
     error.__cause__ = problem

@@ -100,21 +100,26 @@ def chosen_credentials(
 
     A header ``Authorization`` that was given by hand outweighs the environment.
 
-    :raises ValueError: more than one was given, or a key would go over plain HTTP to another
-        machine.
+    :raises ValueError: more than one was given, a key has characters that no header can carry, or
+        it would go over plain HTTP to another machine. The message does not show the key.
     """
     by_hand = any(name.lower() == "authorization" for name in headers or {})
     if (api_key is not None) + (credentials is not None) + by_hand > 1:
         raise ValueError("give one of api_key, credentials and an Authorization header")
     if by_hand or credentials is not None:
         return credentials
-    text = api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE, "")
-    if not text.strip():
+    key = (os.environ.get(API_KEY_VARIABLE, "") if api_key is None else api_key).strip()
+    if not key:
         return None
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError(
+            "The API key has characters that no key has, such as a line break: see where it comes "
+            f"from, {API_KEY_VARIABLE} or an option"
+        )
     parts = urlsplit(url)
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise ValueError(f"an API key is not sent over plain HTTP to {parts.hostname}: use https")
-    return ApiKey(text.strip())
+    return ApiKey(key)
 
 
 SERVICE: Final = "execute-api"

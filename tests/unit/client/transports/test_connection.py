@@ -60,6 +60,18 @@ def test_the_base_path_is_added_once(url: str, base: str) -> None:
     assert base_url(url) == base
 
 
+async def test_a_password_in_the_url_is_not_shown() -> None:
+    """It stands in logs otherwise."""
+    async with Client("http://me:secret@127.0.0.1:1", resends=Resends(limit=0)) as client:
+        with pytest.raises(BackendUnavailableError) as unheard:
+            await client.get(JOB_ID)
+    assert "No answer from http://127.0.0.1:1/ojs/v1" in str(unheard.value)
+    assert "secret" not in str(unheard.value)
+    with pytest.raises(ValueError, match="no URL of an OJS server") as caught:
+        base_url("ftp://me:secret@h")
+    assert "secret" not in str(caught.value)
+
+
 async def test_a_lost_answer_is_asked_for_again_and_the_job_exists_once() -> None:
     """The first send is stored, its answer lost; the second finds the same job."""
     server = FakeServer()

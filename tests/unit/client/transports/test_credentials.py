@@ -76,6 +76,16 @@ def test_a_key_does_not_show_itself() -> None:
     assert KEY not in repr(ApiKey(KEY))
 
 
+@pytest.mark.parametrize("make", [HttpConnection, Client, SyncClient, Worker])
+@pytest.mark.parametrize("odd", ["\n", "\u00fc", "\0"])
+def test_a_key_that_no_header_can_carry_is_refused_unseen(make: Any, odd: str) -> None:
+    """The library's own error would show the whole header."""
+    with pytest.raises(ValueError, match="no key has") as caught:
+        make(URL, api_key=f"{KEY}{odd}x")
+    assert KEY not in str(caught.value)
+    HttpConnection(URL, api_key=f" {KEY}\r\n")  # files end in a line break
+
+
 async def test_requests_are_signed_as_aws_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """By botocore, for API Gateway, with the query and the body; the session's token is sent."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
