@@ -3,7 +3,7 @@
 This module says once what each attribute is called, in Python and on the wire, and which check it
 passes. A duration may also be given by another parameter, as seconds or as an instant.
 
-One row of ``SYSTEM_ATTRIBUTES`` adds an attribute of the job's record to all answers, and keeps
+One row of ``SHOWN`` adds an attribute of the job's record to all answers, and keeps
 clients from sending it (core, section 5.3).
 """
 

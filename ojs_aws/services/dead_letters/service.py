@@ -246,13 +246,17 @@ class EnvelopeOverride:
             message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."
             raise field_error("override.meta.tenant_id", message)
         self.rules.admit(envelope.queue)
+        stays = envelope.queue == job.queue
         changed = replace(
             job,
             queue=envelope.queue,
-            shard=job.shard if envelope.queue == job.queue else 0,  # other queues may lack its line
+            shard=job.shard if stays else 0,  # other queues may lack its line
+            fairness=job.fairness if stays else envelope.fairness,
+            limit=envelope.limit,
             priority=envelope.priority,
             retry=envelope.retry,
             retry_document=envelope.retry_document,
+            is_retry_queues=job.is_retry_queues and "retry" not in self.changes,
         )
         if set(self.changes) & {"args", "meta", "priority"}:
             document = assemble(envelope.document)

@@ -266,6 +266,31 @@ def test_dlq_003_a_dead_letter_may_be_changed_on_its_way_back(world: World) -> N
     assert world.backend.jobs.fetch(FetchRequest(("default",))) == []
 
 
+def test_a_dead_letter_in_another_queue_leaves_limit_and_share_behind(world: World) -> None:
+    """Those of its old queue; what it names itself goes with it."""
+    plain = die(world, rate_limit={"concurrency": 1})
+    own = die(world, rate_limit={"key": "k", "concurrency": 1}, fairness={"key": "me"})
+    retry = world.backend.dead_letters.service.retry
+    there, moved = retry(plain.id, {"queue": "second"}), retry(own.id, {"queue": "second"})
+    assert [each.limit and each.limit.key for each in (there, moved)] == ["queue:second", "k"]
+    assert (there.fairness, moved.fairness and moved.fairness.key) == (None, "me")
+    world.backend.queues.config.change("third", {"fairness": {"by": "tenant"}})
+    world.clock.advance(s=5)
+    shared = die(world, queue="third")
+    assert shared.fairness is not None
+    assert retry(shared.id, {"queue": "second"}).fairness is None
+
+
+def test_a_changed_policy_is_the_jobs_own(world: World) -> None:
+    """A batch of copies of it keeps the policy then."""
+    world.backend.queues.config.change("default", {"default_retry": {"max_attempts": 1}})
+    world.clock.advance(s=5)
+    dead = die(world, retry=None)
+    retry = world.backend.dead_letters.service.retry
+    assert dead.is_retry_queues
+    assert not retry(dead.id, {"retry": {"max_attempts": 3}}).is_retry_queues
+
+
 @pytest.mark.parametrize(
     ("override", "field"),
     [
