@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from ojs_aws.adapters.dynamodb.limits import Limits
 from ojs_aws.bootstrap import build_backend
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import OjsError
+from ojs_aws.domain.errors import BackendUnavailableError, OjsError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.held_job import ANY_ATTEMPT, AttemptRef, attempt_of
 from ojs_aws.domain.json_text import parse_object
@@ -250,3 +252,18 @@ def test_queues_are_known_whose_jobs_bring_a_key_that_was_laid_down_before(
     counted = backend.limits.get("api")
     assert (counted.waiting, counted.bucket.queues) == (1, ("default",))
     assert fetched_ids(backend, count=10) == []
+
+
+def test_a_claim_stores_the_policy_that_no_push_could_note(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note may fail: operators see the limit when its first job starts."""
+
+    def is_lost(*_: object, **__: object) -> None:
+        raise BackendUnavailableError("throttled")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Limits, "note", is_lost)
+        job = push(backend)
+    assert fetched_ids(backend) == [job]
+    assert json.loads(backend.limits.get("api").bucket.policy) == LIMIT
