@@ -285,10 +285,11 @@ def test_a_changed_policy_is_the_jobs_own(world: World) -> None:
     """A batch of copies of it keeps the policy then."""
     world.backend.queues.config.change("default", {"default_retry": {"max_attempts": 1}})
     world.clock.advance(s=5)
-    dead = die(world, retry=None)
+    dead, own = die(world, retry=None), die(world, retry={"max_attempts": 1})
     retry = world.backend.dead_letters.service.retry
     assert dead.is_retry_queues
     assert not retry(dead.id, {"retry": {"max_attempts": 3}}).is_retry_queues
+    assert not retry(own.id, {"priority": 1}).is_retry_queues
 
 
 @pytest.mark.parametrize(
