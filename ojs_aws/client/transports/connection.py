@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ojs_aws.client.results import Stored, error_in
 from ojs_aws.client.timer import SystemTimer, Timer
-from ojs_aws.client.transports.credentials import Credentials, chosen_credentials
+from ojs_aws.client.transports.credentials import Credentials, chosen_credentials, without_password
 from ojs_aws.client.transports.requests import (
     Answer,
     RouteRequest,
@@ -190,19 +189,12 @@ def base_url(url: str) -> str:
     return stem if stem.endswith(BASE_PATH) else stem + BASE_PATH
 
 
-def without_password(url: str) -> str:
-    """Return a URL without the user and password before its host, to be shown."""
-    return re.sub("//[^/]*@", "//", url, count=1)
-
-
-def _no_answer(
-    kind: type[BackendError], base: str, problem: Exception, *, may_resend: bool
-) -> Answer:
+def _no_answer(kind: type[BackendError], base: str, why: Exception, *, may_resend: bool) -> Answer:
     error = kind(
-        f"No answer from {without_password(base)}: {str(problem) or type(problem).__name__}.",
+        f"No answer from {without_password(base)}: {str(why) or type(why).__name__}.",
         hint="Check the URL and that the server runs.",
     )
-    error.__cause__ = problem
+    error.__cause__ = why
     return Answer(0, error=error, may_resend=may_resend)
 
 

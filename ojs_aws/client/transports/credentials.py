@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
@@ -120,6 +121,11 @@ def chosen_credentials(
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise ValueError(f"an API key is not sent over plain HTTP to {parts.hostname}: use https")
     return ApiKey(key)
+
+
+def without_password(url: str) -> str:
+    """Return a URL without the user and password before its host, to be shown."""
+    return re.sub("//[^/]*@", "//", url, count=1)
 
 
 SERVICE: Final = "execute-api"

@@ -90,6 +90,13 @@ class TaskAttempt:
         return hashlib.sha256(self.started_by.encode()).hexdigest()
 
 
+def task_of(job: JobRecord) -> str:
+    """Return what ECS lists the task by that runs an active job; empty if none does."""
+    held = job.reservation
+    is_task = held is not None and held.worker_id.startswith(TASK_WORKER)
+    return TaskAttempt.of(job).started_by if is_task else ""
+
+
 def read_started_by(text: str) -> TaskAttempt | None:
     """Return the attempt that a task names; None for a task that runs no job."""
     match = _STARTED_BY.fullmatch(text)

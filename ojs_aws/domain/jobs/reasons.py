@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ojs_aws.domain.bindings.tasks import TASK_WORKER, TaskAttempt
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
 from ojs_aws.domain.jobs.lifecycle import SNOOZE
@@ -60,12 +59,13 @@ class Reason:
     hint: str = ""
 
 
-def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
+def reasons_of(job: JobRecord, now: Instant, task: str = "") -> list[Reason]:
     """Return why a job does not run, the most important reason first.
 
     For an available or blocked job, it only says when the job expires.
 
     :param job: as of now: due transitions are made already.
+    :param task: what ECS lists the task by that runs an active job; empty if none does.
     """
     match job.state:
         case JobState.SCHEDULED:
@@ -78,7 +78,7 @@ def reasons_of(job: JobRecord, now: Instant) -> list[Reason]:
             text = "It was enqueued as pending, and waits until somebody activates it."
             found = [Reason(ReasonCode.NOT_ACTIVATED, text)]
         case JobState.ACTIVE:
-            found = [_running(job, now)]
+            found = [_running(job, now, task)]
         case JobState.AVAILABLE:
             found = []
         case _:
@@ -104,7 +104,7 @@ def _backoff(job: JobRecord, now: Instant) -> Reason:
     return Reason(ReasonCode.BACKOFF, text, due, {"attempt": counted, "max_attempts": most})
 
 
-def _running(job: JobRecord, now: Instant) -> Reason:
+def _running(job: JobRecord, now: Instant, task: str) -> Reason:
     """Say which worker has the job, and when it loses the job without another heartbeat."""
     held = job.reservation
     worker = held.worker_id if held is not None else ""
@@ -121,8 +121,7 @@ def _running(job: JobRecord, now: Instant) -> Reason:
         text += f" Without a heartbeat, another worker can have it at {_at(held.due_at, now)}."
     data["execution_ends_at"] = format_instant(held.execution_ends_at)
     hint = ""
-    if worker.startswith(TASK_WORKER):
-        task = TaskAttempt.of(job).started_by
+    if task:
         data["task"] = task
         text += " It runs in an ECS task."
         hint = f"aws ecs list-tasks --cluster CLUSTER --started-by {task}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ojs_aws.domain.bindings.tasks import task_of
 from ojs_aws.domain.conflicts import QueueMissingError
 from ojs_aws.domain.credentials import read_actor
 from ojs_aws.domain.errors import JsonValue
@@ -96,7 +97,7 @@ class Why:
         """
         job = self.info(job_id)
         now = self.info.changer.clock.now()
-        reasons = reasons_of(job, now)
+        reasons = reasons_of(job, now, task_of(job))
         checked: tuple[str, ...] = ("job",)
         if job.state is JobState.AVAILABLE:
             reasons = [*self._held_back(job, now, names_others=names_others), *reasons]
@@ -261,10 +262,8 @@ class Why:
             return []
         silent = span_text(now - worker.last_seen)
         text = f"Worker '{worker.id}' has sent no heartbeat for {silent}; it may be dead."
-        data: dict[str, JsonValue] = {
-            "worker_id": worker.id,
-            "last_seen": format_instant(worker.last_seen),
-        }
+        data: dict[str, JsonValue] = {"worker_id": worker.id}
+        data["last_seen"] = format_instant(worker.last_seen)
         hint = f"ojs-aws workers show {worker.id}"
         return [Reason(ReasonCode.WORKER_SILENT, text, held.due_at, data, hint)]
 
