@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ojs_aws.domain.bindings.tasks import task_of
 from ojs_aws.domain.job import Failure, JobState, Reservation
 from ojs_aws.domain.jobs.reasons import ReasonCode, reasons_of
 from ojs_aws.domain.retry import RetryPolicy
@@ -94,6 +95,11 @@ def test_an_active_job_says_who_has_it_and_what_ends_that(
     assert (reason.code, reason.until) == (R.RUNNING, NOW + min(ends_in, beats_in))
     assert reason.message.startswith("It runs: worker 'w' has had attempt 1 for 3 s.")
     assert text in reason.message
+    assert task_of(running) == ""
+    in_task = replace(running, reservation=replace(held, id="r", worker_id="tasks_1"))
+    (reason,) = reasons_of(in_task, NOW, task_of(in_task))
+    assert reason.data["task"] == f"ojs_{running.id}_1_r"
+    assert task_of(replace(running, reservation=None)) == ""
 
 
 @pytest.mark.parametrize(
