@@ -33,8 +33,6 @@ TEST_ARGS ?= -n auto --maxprocesses 4 --dist worksteal
 E2E_ARGS ?=
 # These deploy to emulators of their own, so they may run beside the others.
 E2E_APART := $(addprefix tests/e2e/test_,adopted_queues.py deploy_command.py installed.py verify.py)
-# These build what is deployed, and deploy nothing.
-E2E_BUNDLES := tests/e2e/test_bundles.py
 BROWSER_ARGS ?=
 WEB := ojs_aws/dashboard/web
 RUN_ARGS ?=
@@ -96,15 +94,11 @@ e2e: node setup emulator $(VENV)/.ready-browser ## Deploy with the real CDK to a
 
 .PHONY: e2e-shared
 e2e-shared: ## Of these, those that share one deployment
-	$(MAKE) e2e E2E_ARGS="$(addprefix --ignore=,$(E2E_APART) $(E2E_BUNDLES)) $(E2E_ARGS)"
+	$(MAKE) e2e E2E_ARGS="$(addprefix --ignore=,$(E2E_APART)) $(E2E_ARGS)"
 
 .PHONY: e2e-apart
 e2e-apart: ## Of these, those that deploy to emulators of their own
 	$(MAKE) e2e E2E_ARGS="$(E2E_APART) $(E2E_ARGS)"
-
-.PHONY: e2e-bundles
-e2e-bundles: ## Of these, those that only build the bundles of the functions
-	$(MAKE) e2e E2E_ARGS="$(E2E_BUNDLES) $(E2E_ARGS)"
 
 .PHONY: e2e-installed
 e2e-installed: setup emulator ## Of these, only the upgrade of a stack of version 0.1.0 with live jobs, from the wheel alone (OJS_UPGRADE_JOBS=1000)
