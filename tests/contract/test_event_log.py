@@ -716,10 +716,47 @@ def test_what_was_set_aside_can_be_looked_at(log: EventLog) -> None:
     change = SetAside(number="49", reason="broken", record='{"dynamodb":{}}')
     log.set_aside(change, NOW)
     log.set_aside(change, NOW)
-    assert log.aside(10) == [change]
+    assert [*log.aside(10)] == [change]
     assert log.read(EventQuery()).events == ()
     log.forget_aside("49")
-    assert log.aside(10) == []
+    assert [*log.aside(10)] == []
+
+
+LONG = SetAside(number="49", reason="broken", record=random.Random(1).randbytes(800_000).hex())
+"""As a record with two large images of which nothing compresses: no item could hold it."""
+SHORT = SetAside(number="5", reason="also", record="{}")
+
+
+def partition_sizes(aws: EmbeddedAws) -> list[int]:
+    """How many items there are of changes that were set aside, and of their parts."""
+    return [len(items_of(aws, name)) for name in ("events#aside", "events#aside-parts")]
+
+
+def test_a_change_of_any_length_is_set_aside_and_comes_back_whole(log: EventLog) -> None:
+    """Once, however often, and whatever stands around it."""
+    for change in (LONG, LONG, SHORT):
+        log.set_aside(change, NOW)
+    assert [*log.aside(10)] == [LONG, SHORT]
+    assert [*log.aside(1)] == [LONG]
+    log.forget_aside("49")
+    assert [*log.aside(10)] == [SHORT]
+
+
+def test_a_long_change_that_is_forgotten_leaves_nothing(aws: EmbeddedAws, log: EventLog) -> None:
+    """No part stays to be paid for."""
+    log.set_aside(LONG, NOW)
+    assert partition_sizes(aws) == [1, 5]
+    log.forget_aside("49")
+    assert partition_sizes(aws) == [0, 0]
+
+
+def test_a_change_whose_parts_expired_is_gone(aws: EmbeddedAws, log: EventLog) -> None:
+    """DynamoDB may remove a part first; the others can still be looked at."""
+    log.set_aside(LONG, NOW)
+    log.set_aside(SHORT, NOW)
+    key = {"pk": {"S": "events#aside-parts"}, "sk": {"S": "49#1"}}
+    aws.clients.dynamodb.delete_item(TableName=aws.settings.table, Key=key)
+    assert [each.number for each in log.aside(10)] == ["5"]
 
 
 def test_chunks_expire_with_the_retention(aws: EmbeddedAws, log: EventLog) -> None:

@@ -224,7 +224,7 @@ class Healing:
         self._check_completed()
         self._check_depths()
         self._check_totals()
-        if aside := sim.looking.stores.events().aside(100):
+        if aside := [*sim.looking.stores.events().aside(100)]:
             sim.promises.breach(f"records were set aside: {[each.reason for each in aside]}")
         for workflow in sim.stored.workflows.values():
             if workflow.state is WorkflowState.RUNNING:

@@ -157,7 +157,7 @@ def test_what_was_under_way_goes_on(written: Any, upgraded: tuple[Api, EmbeddedA
     )
     assert verdict.caller is not None
     assert verdict.caller.permissions == GRANTS[Scope.PRODUCER]
-    assert backend.stores.events().aside(10)
+    assert [*backend.stores.events().aside(10)]
     clock.advance(s=60)
     backend.upkeep.sweep.tick()  # finishes the batch whose process died
     assert work("logged")["type"] == "t.logged"

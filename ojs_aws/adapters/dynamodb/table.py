@@ -205,13 +205,18 @@ class InTable:
             return False
         return True
 
-    def delete_item(self, key: Item, when: Mapping[str, Any] = ALWAYS) -> None:
-        """Delete an item.
+    def delete_item(
+        self, key: Item, when: Mapping[str, Any] = ALWAYS, returning: Any = "NONE"
+    ) -> Item:
+        """Delete an item, and return what was asked for of it.
 
         :param when: a :func:`condition`.
         """
         with conditional("DeleteItem"):
-            self.client.delete_item(TableName=self.table, Key=key, **when)
+            answer = self.client.delete_item(
+                TableName=self.table, Key=key, ReturnValues=returning, **when
+            )
+        return answer.get("Attributes", {})
 
     def try_delete(self, key: Item, when: Mapping[str, Any]) -> bool:
         """Delete an item; return False if the condition does not hold."""

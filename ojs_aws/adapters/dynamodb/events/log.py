@@ -9,14 +9,13 @@ far behind it (decision 52).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
-from ojs_aws.adapters.dynamodb import columns as c
-from ojs_aws.adapters.dynamodb import names as n
 from ojs_aws.adapters.dynamodb.columns import Item, number, read_number, string
+from ojs_aws.adapters.dynamodb.events.aside import AsideRecords
 from ojs_aws.adapters.dynamodb.events.chunks import (
     AT,
     HEAD,
@@ -35,13 +34,6 @@ from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.events import Event, EventPage, EventQuery, SetAside
 from ojs_aws.domain.timestamps import Instant
 
-ASIDE: Final = "events#aside"
-ASIDE_KEPT_S: Final = 14 * 86_400
-REASON: Final = "why"
-_ASIDE: Final[c.Columns] = {
-    c.TEXT: {n.SK: "number", REASON: "reason"},
-    c.PACKED: {n.DOCUMENT: "record"},
-}
 MAX_CONFLICTS: Final = 50
 """Times that others may come first; each of them has appended something."""
 
@@ -217,30 +209,22 @@ class EventLog(InTable):
         return EventReader(self.client, self.table).end()
 
     def set_aside(self, change: SetAside, now: Instant) -> None:
-        """Store a change that makes no events; may be repeated.
+        """Store a change that makes no events, however long its record is; may be repeated.
 
-        Makes one put.
+        Makes one put, and one more for each part of a record of more than one item.
         """
-        self.put_item(
-            {
-                n.PK: string(ASIDE),
-                **c.attributes(change, _ASIDE),
-                AT: number(now),
-                n.TTL: number(now // 1000 + ASIDE_KEPT_S),
-            }
-        )
+        AsideRecords(self.client, self.table).put(change, now)
 
-    def aside(self, limit: int) -> Sequence[SetAside]:
-        """Return the first changes that were set aside, by number.
+    def aside(self, limit: int) -> Iterator[SetAside]:
+        """Yield the first changes that were set aside, by number.
 
-        Runs one query.
+        Runs one query, and makes one read for each part of a long record.
         """
-        items = self.query("#pk = :pk", {"pk": string(ASIDE)}, Limit=limit)["Items"]
-        return [SetAside(**c.read_members(item, _ASIDE)) for item in items]
+        return AsideRecords(self.client, self.table).read(limit)
 
     def forget_aside(self, number: str) -> None:
         """Remove a change that was set aside: its events are published.
 
-        Makes one delete.
+        Makes one delete, and one more for each part of a long record.
         """
-        self.delete_item(item_key(ASIDE, number))
+        AsideRecords(self.client, self.table).forget(number)
