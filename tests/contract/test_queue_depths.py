@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -52,16 +53,25 @@ def test_only_what_is_bounded_is_counted(depths: Depths) -> None:
     assert depths.add("q", -1) == 1
 
 
+def test_a_counter_gets_the_jobs_that_were_there_before_it_once(depths: Depths) -> None:
+    """Beside those that were counted since; and says so."""
+    depths.take("q", 2, 3)
+    assert depths.load("q") == Depth(2, 1, is_whole=False)
+    assert depths.begin("q", 5)
+    assert not depths.begin("q", 5)
+    assert depths.load("q") == Depth(7, 2)
+    assert depths.begin("r", 0)
+    assert [*depths.counted()] == ["q", "r"]
+
+
 def test_a_count_is_corrected_only_as_it_was_seen(depths: Depths) -> None:
     """Whoever counts a place meanwhile makes the reading worthless."""
-    assert depths.correct("q", 5, None)
-    assert jobs(depths) == 5
-    assert not depths.correct("q", 6, None)
+    depths.begin("q", 5)
     seen = depths.load("q")
     assert isinstance(seen, Depth)
     depths.add("q", 1)
     assert not depths.correct("q", 7, seen)
-    assert depths.correct("q", 7, depths.load("q"))
+    assert depths.correct("q", 7, replace(seen, version=seen.version + 1))
     assert jobs(depths) == 7
     depths.forget("q")
     assert jobs(depths) is None

@@ -154,7 +154,7 @@ def test_a_change_whose_answer_was_lost_is_not_refused(
 
 def test_a_queue_takes_no_more_than_its_bound(depths: Depths) -> None:
     """One conditional write each; a job too many changes nothing."""
-    assert depths.correct("q", 0, None)
+    assert depths.begin("q", 0)
     assert [depths.take("q", 1, 3), depths.take("q", 2, 3)] == [1, 3]
     for count in (1, 4):
         with pytest.raises(QueueIsFullError) as full:
@@ -169,8 +169,7 @@ def test_a_queue_without_a_bound_is_not_counted(depths: Depths) -> None:
     """Until it has one."""
     assert depths.add("q", 1) is None
     assert depths.load("q") is None
-    depths.correct("q", 5, None)
-    assert not depths.correct("q", 9, None)
+    assert depths.begin("q", 5)
     assert not depths.correct("q", 9, Depth(5, 7))
     assert depths.correct("q", 9, Depth(5, 1))
     depths.forget("q")

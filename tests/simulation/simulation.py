@@ -193,7 +193,7 @@ class Simulation:
             cron_queue_name(settings.queue_prefix),
         )
         if profile.bound:
-            self.looking.stores.depths().correct(BOUNDED, 0, None)
+            self.looking.stores.depths().begin(BOUNDED, 0)
             self.looking.queues.config.change(BOUNDED, {"max_size": profile.bound})
             self.depths.bounds[BOUNDED] = profile.bound
         self.processes: list[Process] = []

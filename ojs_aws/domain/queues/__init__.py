@@ -101,10 +101,12 @@ class Depth:
     """Counts the jobs of a bounded queue that have not ended.
 
     :ivar version: changes so far; the same twice means that nothing was counted between.
+    :ivar is_whole: whether the jobs are in it that were there before it.
     """
 
     jobs: int
     version: int = 0
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class QueueServices(FeatureServices):
             statistics=lambda: self.statistics,
             clock=stores.clock,
             settings=self._shared.settings,
-            bounding=self.depth_recount.bound,
+            recount=self.depth_recount,
         )
 
     @cached_property

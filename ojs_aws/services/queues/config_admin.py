@@ -44,6 +44,7 @@ from ojs_aws.services.queues.stats import QueueStatistics
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.limits import Limits
     from ojs_aws.adapters.dynamodb.queues.settings import QueueSettingsStore
+    from ojs_aws.services.queues.counters import DepthRecount
 
 TRIES: Final = 3
 """Changes of one queue's settings that others may get in the way of."""
@@ -55,7 +56,7 @@ _LIVE: Final = ("available", "scheduled", "retryable", "pending", "active")
 class QueueConfigAdmin:
     """Creates, reads, changes and deletes queues.
 
-    :ivar bounding: is called if a queue's bound may have changed, before the change is answered.
+    :ivar recount: is told of bounds before a change is answered.
     """
 
     store: QueueSettingsStore
@@ -64,7 +65,7 @@ class QueueConfigAdmin:
     statistics: Callable[[], QueueStatistics]
     clock: Clock
     settings: Settings
-    bounding: Callable[[str, int | None], None]
+    recount: DepthRecount
 
     def get(self, name: str) -> QueueConfigView:
         """Return the settings of a queue, or of the default policy.
@@ -271,16 +272,16 @@ class QueueConfigAdmin:
         default: QueueSettings | None = None,
     ) -> None:
         is_policy = before.queue == DEFAULT_POLICY
-        kept = {
-            name: value for name, value in members.items() if is_policy or name not in LIMIT_NAMES
-        }
-        after = replace(
-            base, members=kept, revision=before.revision + 1, updated_at=self.clock.now()
-        )
+        kept = {each: members[each] for each in members if is_policy or each not in LIMIT_NAMES}
+        revision, now = before.revision + 1, self.clock.now()
+        after = replace(base, members=kept, revision=revision, updated_at=now)
+        had, has = (push_settings_of(default, each).config.max_size for each in (before, after))
+        if had is None and has is not None:
+            self.recount.forget(before.queue, self.store.all)
         self.store.save(before, after, limit)
         if not is_policy:
             self.queues.copy_marks(before.queue)
-            self.bounding(before.queue, push_settings_of(default, after).config.max_size)
+            self.recount.bound(before.queue, has)
 
     def _check_empty(self, name: str) -> None:
         counts = self.statistics().counts(name)

@@ -157,13 +157,31 @@ class DepthRecount:
         if bound is None:
             depths.forget(queue)
             return
-        if depths.load(queue) is None:
+        now = depths.load(queue)
+        if now is None or not now.is_whole:
             self._begin(queue)
 
+    def forget(self, name: str, settings: Callable[[], Iterable[QueueSettings]]) -> None:
+        """Forget what is left of earlier bounds, before a queue or the default policy gets one.
+
+        It is wrong by now: nothing was counted between.
+        """
+        names: Iterable[str] = [name]
+        if name == DEFAULT_POLICY:
+            own = {each.queue for each in settings() if "max_size" in each.members}
+            names = (queue for queue in self.depths().counted() if queue not in own)
+        for queue in names:
+            self.depths().forget(queue)
+
     def _begin(self, queue: str) -> None:
-        """Count what the lists hold, unless somebody began before."""
+        """Count what the lists hold beside the jobs that were counted meanwhile; once.
+
+        The counter is read last, and added to: in a busy queue it changes all the time.
+        """
         depths = self.depths()
-        depths.correct(queue, depths.count(queue, RECOUNTED), None)
+        counted = depths.count(queue, RECOUNTED)
+        known = depths.load(queue)
+        depths.begin(queue, counted - (known.jobs if known else 0))
 
     def tick(
         self, settings: Iterable[QueueSettings], used: Callable[[], Iterable[str]] = tuple
@@ -187,15 +205,16 @@ class DepthRecount:
     def recount(self, queue: str) -> int | None:
         """Correct the counter of a bounded queue that nothing was counted of for a while.
 
-        Then nothing is on its way either, and what the lists hold is the truth. One that is not
-        counted yet, because it has its bound from the default policy, is counted from now on.
+        Then nothing is on its way either, and what the lists hold is the truth. One that has its
+        bound from the default policy, of which at most its pushes since then are counted, is
+        counted at once.
 
         :returns: by how much it was wrong; None where nobody looked.
         """
         depths = self.depths()
         now = depths.load(queue)
         before = self._quiet.get(queue)
-        if now is None:
+        if now is None or not now.is_whole:
             self._begin(queue)
             return None
         if before is None or before[0].version != now.version:

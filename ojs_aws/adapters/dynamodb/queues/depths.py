@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
@@ -27,6 +27,7 @@ from ojs_aws.domain.timestamps import Instant
 from ojs_aws.topology import PRESSURE_PARTITION
 
 JOBS: Final = "dn"
+WHOLE: Final = "wh"
 REJECTED: Final = "rj"
 WARNED: Final = "wn"
 BOUND: Final = "bd"
@@ -97,9 +98,29 @@ class Depths(InTable):
         """
         item = self.get_item(_key(queue))
         jobs = read_number(item, JOBS)
-        return None if jobs is None else Depth(jobs, read_count(item, n.VERSION))
+        if jobs is None:
+            return None
+        return Depth(jobs, read_count(item, n.VERSION), is_whole=WHOLE in item)
 
-    def correct(self, queue: str, jobs: int, seen: Depth | None) -> bool:
+    def counted(self) -> Iterator[str]:
+        """Yield the names of the queues that have a counter.
+
+        Runs one query, more only beyond a megabyte.
+        """
+        for item in self.items("#pk = :pk", {"pk": string(n.DEPTHS)}, ProjectionExpression="#sk"):
+            yield read_string(item, n.SK)
+
+    def begin(self, queue: str, missing: int) -> bool:
+        """Count the jobs that were there before the counter, once.
+
+        Makes one conditional update.
+        """
+        update = _adding(missing)
+        update.set(WHOLE, {"BOOL": True})
+        update.when(f"attribute_not_exists({update.name(WHOLE)})")
+        return self.try_update(_key(queue), update)
+
+    def correct(self, queue: str, jobs: int, seen: Depth) -> bool:
         """Set the depth to a count by reading, if nothing has changed since ``seen``.
 
         Makes one conditional update.
@@ -107,11 +128,7 @@ class Depths(InTable):
         update = Update()
         update.set(JOBS, number(jobs))
         update.add(n.VERSION, 1)
-        version = update.name(n.VERSION)
-        if seen is None:
-            update.when(f"attribute_not_exists({version})")
-        else:
-            update.when(f"{version} = {update.value(number(seen.version))}")
+        update.when(f"{update.name(n.VERSION)} = {update.value(number(seen.version))}")
         return self.try_update(_key(queue), update)
 
     def forget(self, queue: str) -> None:

@@ -291,18 +291,48 @@ def test_a_bound_of_the_default_policy_counts_the_jobs_that_are_there(world: Wor
         push(world, queue="late")
 
 
-def test_a_bound_of_the_default_policy_is_recounted_like_any_other(world: World) -> None:
-    """A push before the first tick, or one that died, leaves no wrong number for good."""
+def test_a_push_before_the_first_tick_hides_no_jobs_from_a_bound(world: World) -> None:
+    """However busy the queue is: it is counted once with the jobs that were there before."""
     push(world, queue="late")
     push(world, queue="late")
-    world.backend.queues.config.change("_default", {"max_size": 3})
+    world.backend.queues.config.change("_default", {"max_size": 4})
     world.clock.advance(s=5)
     push(world, queue="late")
     assert world.stored.depths["late"].jobs == 1
     assert recount(world) == {}
-    world.clock.advance(s=60)
-    assert recount(world) == {"late": -2}
     assert world.stored.depths["late"].jobs == 3
+    push(world, queue="late")
+    assert recount(world) == {}
+    assert world.stored.depths["late"].jobs == 4
+
+
+def test_a_bound_that_comes_again_counts_from_what_is_there(world: World) -> None:
+    """What was counted under the default policy's earlier bound is worth nothing by then."""
+    world.backend.queues.config.change("_default", {"max_size": 3})
+    for _ in range(3):
+        push(world, queue="late")
+    push(world)
+    assert recount(world) == {}
+    world.backend.queues.config.change("_default", {"max_size": None})
+    world.clock.advance(s=5)
+    for job in [each for each in world.stored.jobs.values() if each.queue == "late"][:2]:
+        world.backend.jobs.cancel(job.id)
+    world.backend.queues.config.change("_default", {"max_size": 3})
+    world.clock.advance(s=5)
+    push(world, queue="late")
+    recount(world)
+    assert world.stored.depths["late"].jobs == 2
+    assert depth(world) == 1
+
+
+@pytest.mark.parametrize("name", ["late", "_default"])
+def test_a_counter_that_was_left_over_is_not_believed(world: World, name: str) -> None:
+    """As by a process that died, or did not know yet, when a bound was removed."""
+    push(world, queue="late")
+    world.depths.begin("late", 7)
+    world.backend.queues.config.change(name, {"max_size": 3})
+    recount(world)
+    assert world.stored.depths["late"].jobs == 1
 
 
 def test_a_queue_that_gives_up_its_bound_has_that_of_the_default_policy(world: World) -> None:

@@ -139,7 +139,11 @@ class Counted:
     def count(self, _queue: str, _most: int) -> int:
         return self.held
 
-    def correct(self, _queue: str, jobs: int, _seen: Depth | None) -> bool:
+    def begin(self, _queue: str, missing: int) -> bool:
+        self.corrections.append(missing)
+        return self.takes
+
+    def correct(self, _queue: str, jobs: int, _seen: Depth) -> bool:
         self.corrections.append(jobs)
         return self.takes
 
@@ -168,14 +172,14 @@ def test_a_counter_that_was_quiet_is_corrected_if_it_is_wrong(
 def looked_at(*settings: QueueSettings, used: Sequence[str] = ()) -> list[str]:
     """The queues that a tick counts."""
     depths = Counted(None, 0)
-    seen: list[str] = []
+    seen: dict[str, None] = {}
 
     def load(queue: str) -> None:
-        seen.append(queue)
+        seen[queue] = None
 
     depths.load = load  # type: ignore[method-assign, assignment]
     DepthRecount(lambda: cast("Depths", depths), FakeClock(NOW)).tick(settings, lambda: used)
-    return seen
+    return [*seen]
 
 
 def test_queues_with_a_bound_are_counted() -> None:
