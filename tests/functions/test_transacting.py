@@ -111,6 +111,19 @@ async def test_a_job_is_stored_by_the_applications_transaction(
     assert (await client.get(made.id)).state == "completed"
 
 
+async def test_the_limit_of_a_stored_job_is_seen_before_it_begins(
+    aws: EmbeddedAws, backend: Backend, client: Client, stream: Handler
+) -> None:
+    """Or nobody could say how many wait for it, and wake them when it is lifted."""
+    backend.limits.override("api", {"concurrency": 0})
+    made = await client.transact_item("order.confirm", rate_limit={"key": "api", "concurrency": 1})
+    assert commit(aws, ORDER, *made.items)
+    stream(record_of(aws, made.id), None)
+    counted = backend.limits.get("api")
+    assert (counted.waiting, counted.bucket.queues) == (1, ("default",))
+    assert received(backend) == [made.id]
+
+
 async def test_there_is_no_job_when_the_write_is_refused(
     aws: EmbeddedAws, backend: Backend, client: Client
 ) -> None:
@@ -171,7 +184,9 @@ async def test_a_message_that_cannot_be_sent_is_sent_when_the_record_comes_again
     made = await client.transact_item("order.confirm", ["1"])
     assert commit(aws, *made.items)
     queue: Any = Fails(backend)
-    backend.job_messages = replace(backend.job_messages, messages=queue)
+    new_jobs = backend.jobs.new_jobs
+    messages = replace(new_jobs.job_messages, messages=queue)
+    backend.jobs.new_jobs = replace(new_jobs, job_messages=messages)
     consumer = build_stream(backend, read_image, count=lambda *_: None)
     event = record_of(aws, made.id)
     for _ in range(3):

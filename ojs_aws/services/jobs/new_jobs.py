@@ -179,6 +179,14 @@ class NewJobs:
         self._note_limits(records)
         self.job_messages.send_for(records, self.clock.now())
 
+    def send_late(self, record: JobRecord) -> bool:
+        """Send the message of a job that an application's own transaction stored.
+
+        :returns: False when it is not certain to be sent: then again.
+        """
+        self._note_limits([record])
+        return self.job_messages.send_late(record, self.clock.now())
+
     def _note_limits(self, records: Sequence[JobRecord]) -> None:
         """Let the limits that jobs bring be seen before any of them begins."""
         if any(record.limit is not None for record in records):

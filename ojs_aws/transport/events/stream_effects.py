@@ -152,7 +152,7 @@ class Consequences:
                 continue
             if not time.has():
                 failed[change.number] = None
-            elif self.backend.job_messages.send_late(change.unsent, self.backend.clock.now()):
+            elif self.backend.jobs.new_jobs.send_late(change.unsent):
                 self.memory.sent.update([change.number])
             else:
                 unsent.append(change)
