@@ -21,6 +21,9 @@ from ojs_aws.domain.timestamps import Instant
 CHECK_MS: Final = 3_600_000
 """A new job has a sequence checked whose head has not been looked at for this long."""
 
+DEAD_MS: Final = 3_600_000
+"""A batch that is not decided so long after a sequence named it has lost its process."""
+
 _MEMBERS: Final = frozenset({"key", "on_discard"})
 _FORM: Final = f"a key of {KEY_FORM}, or an object with such a key"
 
@@ -55,6 +58,7 @@ class Sequence:
     :ivar checked_at: when the head last changed, or was looked at.
     :ivar stopped_at: since when it is stopped on its head, which was discarded; None if it is not.
     :ivar batches: large batches of which jobs may have to be put into it (decision 127).
+    :ivar named_at: when the first of them was named; None for none.
     """
 
     key: str
@@ -66,6 +70,11 @@ class Sequence:
     checked_at: Instant
     stopped_at: Instant | None = None
     batches: tuple[str, ...] = ()
+    named_at: Instant | None = None
+
+    def has_dead_batches(self, now: Instant) -> bool:
+        """Return whether it has named a batch for longer than a request takes."""
+        return self.named_at is not None and now - self.named_at >= DEAD_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +133,7 @@ def _begun_by(job: JobRecord, now: Instant, before: Sequence | None) -> Sequence
         version=1 if before is None else before.version + 1,
         checked_at=now,
         batches=() if before is None else before.batches,
+        named_at=None if before is None else before.named_at,
     )
 
 
@@ -133,7 +143,8 @@ def announced(key: str, tenant: str, before: Sequence | None, batch: str, now: I
     :param before: the sequence as it was read; None for none: then it is idle.
     """
     if before is not None:
-        return with_batches(before, (*before.batches, batch))
+        named_at = (before.named_at if before.batches else None) or now
+        return with_batches(replace(before, named_at=named_at), (*before.batches, batch))
     return Sequence(
         key=key,
         tenant=tenant,
@@ -143,12 +154,15 @@ def announced(key: str, tenant: str, before: Sequence | None, batch: str, now: I
         version=1,
         checked_at=now,
         batches=(batch,),
+        named_at=now,
     )
 
 
 def with_batches(seen: Sequence, batches: Iterable[str]) -> Sequence:
     """Return a sequence that names these batches."""
-    return replace(seen, batches=tuple(sorted({*batches})), version=seen.version + 1)
+    names = tuple(sorted({*batches}))
+    named_at = seen.named_at if names else None
+    return replace(seen, batches=names, named_at=named_at, version=seen.version + 1)
 
 
 def actions_of(jobs: Iterable[JobRecord]) -> int:

@@ -36,13 +36,14 @@ _HEAD: Final = "hd"
 _CHECKED: Final = "ck"
 _STOPPED: Final = "sp"
 _BATCHES: Final = "bs"
+_NAMED: Final = "na"
 IDLE_KEPT_S: Final = 7 * 86_400
 """How long a sequence without a head stays: as long as a batch that may come to it (seconds)."""
 _COLUMNS: Final[c.Columns] = {
     c.TEXT: {_NAME: "key", n.HOLDER: "job_id"},
     c.OPTIONAL_TEXT: {n.TENANT: "tenant"},
     c.NUMBER: {_NEXT: "next", _HEAD: "head", n.VERSION: "version", _CHECKED: "checked_at"},
-    c.OPTIONAL_NUMBER: {_STOPPED: "stopped_at"},
+    c.OPTIONAL_NUMBER: {_STOPPED: "stopped_at", _NAMED: "named_at"},
     c.STRINGS: {_BATCHES: "batches"},
 }
 
@@ -261,6 +262,10 @@ def _replace(update: Update, before: Sequence, after: Sequence) -> None:
         update.set(_BATCHES, {"SS": [*after.batches]})
     else:
         update.remove(_BATCHES)
+    if after.named_at is None:
+        update.remove(_NAMED)
+    else:
+        update.set(_NAMED, number(after.named_at))
 
 
 def _as_seen(seen: Sequence) -> Update:

@@ -190,10 +190,16 @@ class SequenceBatches:
         """Put the jobs of committed batches that a sequence names there.
 
         A batch that is not decided yet comes at the same time as whoever asks: either may be first.
+        After an hour it is given up, so that no sequence names it for ever. If its process should
+        be alive, it begins again.
 
         :returns: whether the sequence may have changed.
         """
         decided = {each for each in seen.batches if log.decided(each) is not None}
+        if seen.has_dead_batches(now := self.clock.now()):
+            for batch_id in {*seen.batches} - decided:
+                log.decide(batch_id, None, now)
+            decided = {*seen.batches}
         if not decided:
             return False
         for batch in log.open():
@@ -202,9 +208,9 @@ class SequenceBatches:
                     place_all_of((seen.tenant, seen.key), batch, log, place)
                 except LogLostError:  # the sweep gives the batch up
                     _logger.warning("Batch %s has lost a part of its log", batch.id, exc_info=True)
-        now = self.sequences.load(seen.tenant, seen.key)
-        if now is not None and decided & {*now.batches}:  # nothing of them is to come
-            self.sequences.name_batches(now, with_batches(now, {*now.batches} - decided))
+        found = self.sequences.load(seen.tenant, seen.key)
+        if found is not None and decided & {*found.batches}:  # nothing of them is to come
+            self.sequences.name_batches(found, with_batches(found, {*found.batches} - decided))
         return True
 
 

@@ -13,6 +13,7 @@ from ojs_aws.domain.job_policies import OnDiscard, SequencePlace
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.sequences import (
     CHECK_MS,
+    DEAD_MS,
     BlockedJob,
     Sequence,
     actions_of,
@@ -196,7 +197,20 @@ def test_batches_are_announced_in_any_sequence() -> None:
     assert (begun.key, begun.tenant, begun.next, begun.head, begun.job_id) == ("k", "t", 1, 0, "")
     assert (begun.version, begun.checked_at, begun.batches) == (1, NOW, ("b",))
     known = live(batches=("b2",))
-    assert announced("k", "", known, "b1", NOW) == replace(known, batches=("b1", "b2"), version=5)
+    both = replace(known, batches=("b1", "b2"), version=5)
+    assert announced("k", "", known, "b1", NOW) == replace(both, named_at=NOW)
+    early = Instant(NOW - DEAD_MS)
+    assert announced("k", "", replace(known, named_at=early), "b1", NOW).named_at == early
+    left_over = live(named_at=early)  # as by an earlier version, which removes only the names
+    assert announced("k", "", left_over, "b1", NOW).named_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("named_at", "has"), [(None, False), (NOW - DEAD_MS + 1, False), (NOW - DEAD_MS, True)]
+)
+def test_a_batch_is_dead_an_hour_after_it_was_named(named_at: int | None, has: bool) -> None:
+    named = None if named_at is None else Instant(named_at)
+    assert live(named_at=named).has_dead_batches(NOW) is has
 
 
 def test_what_sequences_need_of_a_transaction() -> None:

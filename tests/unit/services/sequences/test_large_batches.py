@@ -15,7 +15,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import OnDiscard
 from ojs_aws.domain.jobs.batches import StagedJob
 from ojs_aws.domain.json_text import parse_object
-from ojs_aws.domain.sequences import Sequence
+from ojs_aws.domain.sequences import DEAD_MS, Sequence
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
 from tests.simulation.world import World
@@ -96,6 +96,52 @@ def test_a_sequence_names_a_batch_until_its_last_job_is_there(
     assert position(pushed(world)) == 61
     assert seen(world).batches == ()
     assert len(world.stored.jobs) == 61
+
+
+def uncommitted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Push sixty jobs by a process that dies before it commits them."""
+
+    def dies(*_: object) -> None:
+        raise BackendUnavailableError("died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.batches, "decide", dies, raising=False)
+        with pytest.raises(BackendUnavailableError):
+            world.backend.jobs.push.all(jobs_of(60, KEY))
+
+
+@pytest.mark.parametrize(("after_ms", "names"), [(DEAD_MS - 1, 1), (DEAD_MS, 0)])
+def test_a_batch_that_nobody_commits_is_named_for_an_hour(
+    world: World, monkeypatch: pytest.MonkeyPatch, after_ms: int, names: int
+) -> None:
+    """However busy the sequence is; then its jobs pay nothing for it any more."""
+    uncommitted(world, monkeypatch)
+    assert position(pushed(world)) == 1
+    world.clock.advance(ms=after_ms)
+    pushed(world)
+    assert len(seen(world).batches) == names
+    calls = cost_of(world, lambda: pushed(world))
+    assert calls["GetItem"] == 1 + names
+
+
+def test_a_batch_that_was_given_up_for_dead_is_begun_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process was only slow, or its request is repeated: all its jobs are stored, once."""
+    decide = world.batches.decide
+
+    def waits(batch_id: str, commit: Any, now: Any) -> Any:
+        if commit is not None and batch_id.endswith("-0"):
+            world.clock.advance(ms=DEAD_MS)
+            pushed(world)
+        return decide(batch_id, commit, now)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.batches, "decide", waits, raising=False)
+        world.backend.jobs.push.all(jobs_of(60, KEY))
+    world.backend.jobs.push.all(jobs_of(60, KEY))
+    assert len(world.stored.jobs) == 61
+    assert seen(world).batches == ()
 
 
 @pytest.mark.parametrize(
