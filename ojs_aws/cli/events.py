@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import moment
+from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import Session, command
-from ojs_aws.cli.terminal.tables import age_text, rates_of
+from ojs_aws.cli.terminal.tables import age_text, printable, rates_of
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.events import EventFilter
@@ -55,6 +57,8 @@ async def errors(
         report.groups,
         nothing="No failures.",
     )
+    if not report.groups:
+        await say_if_unknown(session, queue)
     session.out.hint(f"Counted since {report.since}, the beginning of an hour.")
     if report.ungrouped:
         session.out.hint(f"At least {report.ungrouped} failures belong to no group.")
@@ -98,7 +102,7 @@ async def events(
     log, begin = session.client.events, moment(since)
     if follow:
         async for event in log.follow(since=begin, **wanted):
-            _event(session, event)
+            show_event(session.out, event)
         return
     if limit > PAGE and not since:
         message = f"The newest events are at most {PAGE}. For more, say from when: --since 2h"
@@ -109,16 +113,19 @@ async def events(
         start = None if cursor else begin
         page = await log.read(since=start, limit=most, cursor=cursor, **wanted)
         for event in page.events:
-            _event(session, event)
+            show_event(session.out, event)
         shown += len(page.events)
         if not page.has_more or not since:
             break
         cursor = page.cursor
+    if not shown:
+        await say_if_unknown(session, *wanted.get("queues", ()))
 
 
-def _event(session: Session, event: Mapping[str, JsonValue]) -> None:
-    if session.out.as_json:
-        session.out.json_line({**event})
+def show_event(out: Output, event: Mapping[str, JsonValue]) -> None:
+    """Print an event of the log as a line."""
+    if out.as_json:
+        out.json_line({**event})
         return
     data = event.get("data")
     about = data if isinstance(data, dict) else {}
@@ -127,7 +134,8 @@ def _event(session: Session, event: Mapping[str, JsonValue]) -> None:
     if isinstance(error, dict):
         shown.append(f"{error.get('type')}: {error.get('message')}")
     tail = "  ".join(str(each) for each in shown if each not in {None, ""})
-    typer.echo(f"{event.get('time')}  {event.get('type'):<20}  {event.get('subject')}  {tail}")
+    line = f"{event.get('time')}  {event.get('type'):<20}  {event.get('subject')}  {tail}"
+    typer.echo(printable(line))
 
 
 @command(app, "stats", epilog="Examples:\n\nojs-aws stats\n\nojs-aws stats --watch")

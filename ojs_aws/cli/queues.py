@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ojs_aws.cli.queue_names import all_queues, known_queue
 from ojs_aws.cli.terminal.options import DryRun, Yes, moment, pair_of
 from ojs_aws.cli.terminal.output import Columns
 from ojs_aws.cli.terminal.session import Session, command, misuse, pages
@@ -129,28 +130,7 @@ async def _names(session: Session, name: str, *, every: bool) -> list[str]:
     """
     if bool(name) is every:
         raise misuse(session.out, "Name one queue, or say --all.")
-    return [await _known(session, name)] if name else await _all(session)
-
-
-async def _all(session: Session) -> list[str]:
-    return [entry.name for entry in await session.client.queues.list()]
-
-
-async def _known(session: Session, name: str) -> str:
-    """Return the name of a queue that exists; the server would create another one.
-
-    :raises NotFoundError: there is no such queue; the hint has the nearest one.
-    """
-    from difflib import get_close_matches
-
-    from ojs_aws.domain.errors import NotFoundError
-
-    names = await _all(session)
-    if name in names:
-        return name
-    near = get_close_matches(name, names, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"`ojs-aws queues create {name}` creates it."
-    raise NotFoundError(f"There is no queue {name!r}.", hint=hint)
+    return [await known_queue(session, name)] if name else await all_queues(session)
 
 
 @command(
@@ -235,7 +215,7 @@ async def configure_queue(session: Session, name: Name, settings: Settings = Non
 @command(app, "drain", epilog="Example: ojs-aws queues drain bulk")
 async def drain_queue(session: Session, name: Name) -> None:
     """Refuse new jobs; workers finish those in the queue. `queues resume` ends this."""
-    found = await session.client.queues.drain(await _known(session, name))
+    found = await session.client.queues.drain(await known_queue(session, name))
     session.out.said(f"{name} takes no new jobs.", {**found.described})
 
 

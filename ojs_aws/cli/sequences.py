@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Session, command, listed
 
 app = typer.Typer(
@@ -45,6 +46,8 @@ async def list_sequences(
         found,
         nothing="No sequence is stopped.",
     )
+    if not found:
+        await say_if_unknown(session, queue)
 
 
 @command(app, "show", epilog="Example: ojs-aws sequences show order-4711")

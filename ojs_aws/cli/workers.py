@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Done, Session, command, each_named, misuse, pages
 from ojs_aws.cli.terminal.tables import age_text, when_text, with_ages
 from ojs_aws.domain.workers import Strategy
@@ -161,6 +162,8 @@ async def _direct(
         + (f" {len(done.refused)} terminate already." if done.refused else ""),
         {"workers": [*done.directed], "refused": [*done.refused], "directive": action},
     )
+    if not done.directed:
+        await say_if_unknown(session, chosen.queue)
 
 
 @command(app, "remove", epilog="Example: ojs-aws workers remove worker-1")

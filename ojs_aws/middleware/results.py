@@ -220,14 +220,29 @@ def outcome_of(problem: BaseException) -> str:
         return TIMEOUT
     if getattr(problem, "response_code", "") == SNOOZE:
         return SNOOZED
-    if isinstance(problem, (Exception, SystemExit)):
+    if isinstance(problem, Exception):
         return FAILED
     from asyncio import CancelledError, current_task  # PUSH does without asyncio
 
-    if not isinstance(problem, CancelledError):
-        return GIVEN_UP  # the process ends
+    if not isinstance(problem, CancelledError):  # some libraries raise a BaseException of their own
+        return GIVEN_UP if isinstance(problem, (KeyboardInterrupt, GeneratorExit)) else FAILED
     task = current_task()
     return GIVEN_UP if task is not None and task.cancelling() else FAILED
+
+
+def message_of(problem: BaseException) -> str:
+    """Return what an error says, else the name of its class; also where its ``__str__`` fails."""
+    text = ""
+    with suppress(Exception):  # it must not hide the error
+        text = str(problem)
+    return text or type(problem).__name__
+
+
+def described(problem: BaseException) -> str:
+    """Return the class of an error and what it says, at most 10,000 characters of that."""
+    from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS  # PUSH does without it
+
+    return f"{type(problem).__name__}: {message_of(problem)[:MAX_MESSAGE_CHARACTERS]}"
 
 
 def missing_extra(who: str, extra: str) -> ImportError:

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.middleware.results import described
 
 T = TypeVar("T")
 _tasks: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
@@ -246,9 +247,9 @@ class _Call(Generic[R]):
 
 
 def _storable(problem: BaseException) -> BaseException:
-    """Return the error that a future may hold: no StopIteration, and no exit of the worker."""
-    if isinstance(problem, (StopIteration, SystemExit, KeyboardInterrupt)):
-        replaced = RuntimeError(f"the handler raised {type(problem).__name__}: {problem}")
+    """Return the error that a future may hold: none that would end its loop or coroutine."""
+    if isinstance(problem, (StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit)):
+        replaced = RuntimeError(f"the handler raised {described(problem)}")
         replaced.__cause__ = problem
         return replaced
     return problem

@@ -107,7 +107,7 @@ class Executor:
                 missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
             _logger.error("%s", missing, extra=ctx.log_fields)
             return self._failed(missing, ctx)
-        except (KeyboardInterrupt, GeneratorExit):  # meant for the process, or for this coroutine
+        except KeyboardInterrupt:  # meant for the process
             raise
         except BaseException as problem:  # noqa: BLE001 - whatever it is, the job failed
             return self._failed(problem, ctx, handler)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import timedelta
 from typing import ClassVar, Final
 
@@ -14,7 +13,7 @@ from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.domain.json_members import check_native
 from ojs_aws.domain.timestamps import duration_ms
 from ojs_aws.middleware.builtin.error_reports import backtrace_of
-from ojs_aws.middleware.results import SNOOZE, JobTimeoutError
+from ojs_aws.middleware.results import SNOOZE, JobTimeoutError, message_of
 from ojs_aws.worker.registry import NoHandlerError
 
 HANDLER: Final = "handler"
@@ -150,7 +149,7 @@ def failure_of(problem: BaseException, origin: str = HANDLER) -> dict[str, JsonV
     is_timeout = isinstance(problem, JobTimeoutError)
     failure: dict[str, JsonValue] = {
         "type": TIMEOUT if is_timeout else type(problem).__name__,
-        "message": _message(problem),
+        "message": message_of(problem)[:MAX_MESSAGE_CHARACTERS],
         "code": TIMEOUT if is_timeout else HANDLER_ERROR,
     }
     details: dict[str, JsonValue] = {}
@@ -184,13 +183,6 @@ def shutdown_failure() -> dict[str, JsonValue]:
         "code": SHUTDOWN,
         "message": "The worker shut down before the job had ended.",
     }
-
-
-def _message(problem: BaseException) -> str:
-    text = ""
-    with suppress(Exception):  # a broken __str__ must not hide the failure
-        text = str(problem)
-    return (text or type(problem).__name__)[:MAX_MESSAGE_CHARACTERS]
 
 
 class HandlerMissingError(SnoozeError):

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from ojs_aws.client.retry_rules import short
 from ojs_aws.domain.envelope import Job, uncounted_attempts
+from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS
 from ojs_aws.middleware.context import CURRENT_JOB
 from ojs_aws.worker.executor import ActiveJob, Failed, Outcome, Snoozed, about
 from ojs_aws.worker.failure import NO_HANDLER
@@ -55,7 +56,12 @@ def own_lines(problem: BaseException) -> str:
             [frame for frame in first if not is_internal(frame.filename)]
         )
         part = part.__cause__ or part.__context__
-    return "".join(whole.format()).rstrip()
+    return "".join(map(_bounded, whole.format())).rstrip()
+
+
+def _bounded(line: str) -> str:
+    """Return a line of a traceback; of a huge message only the beginning."""
+    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]} ...\n"
 
 
 def _calls_handlers(filename: str) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, outcome_members
+from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, message_of_job, outcome_members
+from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import DryRun, JobId, Yes, moment
 from ojs_aws.cli.terminal.session import Done, ExitCode, Session, command, each_named, misuse
 from ojs_aws.cli.terminal.tables import counted
@@ -231,7 +232,9 @@ async def _change_chosen(
             step(part.examined)
     total = sum(part.matched for part in counts)
     if not consent.agrees(session, action, total, "job"):
-        if total and not session.out.as_json:
+        if not total:
+            await say_if_unknown(session, chosen.get("queue", ""))
+        elif not session.out.as_json:
             await _show_some(session, chosen, total)
         return
     ids = [each for part in counts for each in part.succeeded]
@@ -254,12 +257,6 @@ async def _change_chosen(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _message_of(job: JobEntry) -> object:
-    """Return the message of a job's latest error."""
-    error = job.described.get("error")
-    return error.get("message") if isinstance(error, dict) else ""
-
-
 async def _show_some(session: Session, chosen: JobFilter, total: int) -> None:
     """Show the first jobs of a filter, so that people see whom a change would meet."""
     page = await session.client.jobs.list(limit=MAX_NAMED, **chosen)
@@ -268,7 +265,7 @@ async def _show_some(session: Session, chosen: JobFilter, total: int) -> None:
         "Type": "type",
         "Queue": "queue",
         "State": "state",
-        "Error": _message_of,
+        "Error": message_of_job,
     }
     more = f" (the first {MAX_NAMED})" if total > MAX_NAMED else ""
     session.out.items({}, columns, page.jobs, title=f"\nThey are{more}", nothing="")

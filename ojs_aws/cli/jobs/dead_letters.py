@@ -16,6 +16,7 @@ from ojs_aws.cli.jobs.reports import (
     total_members,
 )
 from ojs_aws.cli.jobs.views import error_text
+from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import JobId, json_of, moment
 from ojs_aws.cli.terminal.output import flat
 from ojs_aws.cli.terminal.session import (
@@ -96,6 +97,8 @@ async def list_dead_letters(
     )
     if text := more_text("dead letter", len(shown), read):
         session.out.hint(text)
+    if not shown:
+        await say_if_unknown(session, wanted.queue)
 
 
 @command(app, "show", epilog="Example: ojs-aws dead-letter show ID")
@@ -191,6 +194,8 @@ async def _many(
         total += part.matched
     as_of = part.as_of
     if not consent.agrees(session, action, total, "dead letter"):
+        if not total:
+            await say_if_unknown(session, chosen.get("queue", ""))
         return
     done, failed = 0, list[tuple[str, str]]()
     with session.out.progress(f"{action} ...", total) as step:

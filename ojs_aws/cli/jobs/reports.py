@@ -13,6 +13,7 @@ from ojs_aws.cli.terminal.tables import age_text, counted, with_ages
 
 if TYPE_CHECKING:
     from ojs_aws.cli.terminal.output import Output
+    from ojs_aws.client.areas.entries import JobEntry
     from ojs_aws.domain.errors import JsonValue
 
 FIRST: Final = 5
@@ -45,6 +46,12 @@ def show_job_with_failures(out: Output, job: Mapping[str, JsonValue]) -> None:
     """Print the members of a job, and then its failed attempts."""
     out.fields(job, with_ages(job), hidden={"error", "errors", "specversion"})
     show_failures(out, job)
+
+
+def message_of_job(job: JobEntry) -> object:
+    """Return the message of a job's latest error."""
+    error = job.described.get("error")
+    return error.get("message") if isinstance(error, dict) else ""
 
 
 def failure_lines(error: Mapping[str, object]) -> Iterator[str]:

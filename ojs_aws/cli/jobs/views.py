@@ -13,6 +13,7 @@ import typer
 
 from ojs_aws.cli.jobs import changes as group
 from ojs_aws.cli.jobs.reports import dead_workers, more_text, show_failures, timeline, total_members
+from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import JobId
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 from ojs_aws.cli.terminal.tables import age_text, with_ages
@@ -89,6 +90,8 @@ async def list_jobs(
         _show_groups(session, group_by, jobs)
     else:
         _show_jobs(session, jobs, read)
+    if not jobs:
+        await say_if_unknown(session, wanted.queue)
     if (examined := sum(page.examined for page in read)) > len(jobs):
         session.out.hint(f"Looked at {examined} jobs.")
     if text := more_text("job", len(jobs), read):
@@ -251,6 +254,7 @@ async def why(
         page = await jobs.list(queue=queue, states=["available"], oldest_first=True, limit=1)
         if not page.jobs:
             session.out.said(f"No job of queue '{queue}' waits.", {"queue": queue, "reasons": []})
+            await say_if_unknown(session, queue)
             return
         job_id = page.jobs[0].id
         subject = f"The next job of '{queue}', {job_id},"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
@@ -130,11 +131,12 @@ def moment(text: str | None) -> datetime | None:
         parse_timestamp,
     )
 
-    try:
+    with suppress(InvalidRequestError):
         return datetime_of(parse_timestamp(text, "time"))
-    except InvalidRequestError:
-        ago = timedelta(milliseconds=parse_duration(text, "time"))
-        return datetime.now(UTC) - ago
+    with suppress(InvalidRequestError):
+        return datetime.now(UTC) - timedelta(milliseconds=parse_duration(text, "time"))
+    hint = "Use RFC 3339, such as 2030-01-31T09:00:00Z, or how long ago, such as 20m."
+    raise InvalidRequestError(f"{text!r} is no instant.", hint=hint)
 
 
 def pair_of(text: str, expected: str) -> tuple[str, str]:

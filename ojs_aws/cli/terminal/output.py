@@ -41,11 +41,11 @@ class Output:
 
     def json(self, value: object) -> None:
         """Print a value as JSON."""
-        typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        typer.echo(_json_text(value, indent=2))
 
     def json_line(self, value: object) -> None:
         """Print a value as one line of JSON."""
-        typer.echo(json.dumps(value, ensure_ascii=False))
+        typer.echo(_json_text(value))
 
     def table(
         self,
@@ -138,7 +138,7 @@ class Output:
         if self.as_json:
             self.json({**data})
         else:
-            typer.echo(text)
+            typer.echo(printable(text))
 
     def hint(self, text: str) -> None:
         """Print a hint for people that is no part of the answer."""
@@ -150,7 +150,7 @@ class Output:
         if self.as_json:
             typer.echo(json.dumps({"error": {"message": text, "hint": hint, **more}}), err=True)
             return
-        typer.secho(f"Error: {text}", err=True, fg="red")
+        typer.secho(f"Error: {printable(text)}", err=True, fg="red")
         if hint:
             typer.echo(f"  {hint}", err=True)
 
@@ -186,6 +186,16 @@ def flat(members: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield from ((f"{name}: {each}", inner) for each, inner in value.items())
         else:
             yield name, value
+
+
+def _json_text(value: object, indent: int | None = None) -> str:
+    """Return JSON that stdout can write; other characters than its encoding has are escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can say, is one, too
+        return json.dumps(value, indent=indent)
+    return text
 
 
 def _member(item: object, column: str | Callable[[Any], object]) -> object:

@@ -23,6 +23,7 @@ from ojs_aws.client.transports.requests import (
     page_of,
     text_in,
     texts_in,
+    unwrapped,
 )
 from ojs_aws.domain.errors import JsonValue
 
@@ -72,7 +73,7 @@ class Jobs(Area):
         """
         query = {"events": "true"} if events else {}
         values = (await self._ask("get_job_detail", job_id=job_id, query=query)).values
-        return {name: value for name, value in values.items() if name != "job"}
+        return {**unwrapped(values, "job")}
 
     async def why(self, job_id: str) -> JobDiagnosis:
         """Ask why a job does not run now: what holds it back, and until when.

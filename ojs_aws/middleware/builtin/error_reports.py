@@ -16,7 +16,7 @@ from ojs_aws.domain.jobs.failures import MAX_MESSAGE_CHARACTERS, bound_backtrace
 from ojs_aws.middleware.builtin.redaction import Redaction, redacted
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.protocols import ExecutionNext
-from ojs_aws.middleware.results import NO_FAILURES, JobTimeoutError, outcome_of
+from ojs_aws.middleware.results import NO_FAILURES, JobTimeoutError, message_of, outcome_of
 
 _OWN: Final = tuple(
     str(Path(__file__).resolve().parents[2] / name) for name in ("worker", "middleware")
@@ -55,7 +55,7 @@ def _behind(error: BaseException) -> list[tuple[str, BaseException]]:
     behind = [("with", member) for member in members]
     if error.__cause__ is not None:
         behind.append(("caused by", error.__cause__))
-    return [(f"{how} {type(one).__name__}: {str(one)[:200]}", one) for how, one in behind]
+    return [(f"{how} {type(one).__name__}: {message_of(one)[:200]}", one) for how, one in behind]
 
 
 def _frames(trace: TracebackType | None) -> tuple[list[str], int]:
@@ -182,7 +182,7 @@ class ErrorReportingMiddleware:
         return ErrorReport(
             error=error,
             type="timeout" if isinstance(error, JobTimeoutError) else type(error).__name__,
-            message=str(error)[:MAX_MESSAGE_CHARACTERS],
+            message=message_of(error)[:MAX_MESSAGE_CHARACTERS],
             backtrace=backtrace_of(error),
             job_id=job.id,
             job_type=job.type,

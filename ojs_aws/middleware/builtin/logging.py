@@ -20,6 +20,7 @@ from ojs_aws.middleware.results import (
     NO_FAILURES,
     SNOOZED,
     TIMEOUT,
+    described,
     outcome_of,
 )
 
@@ -113,7 +114,7 @@ class LoggingMiddleware:
             level, message = self._level, "Duplicate not enqueued"
         elif isinstance(problem, OjsError) and not problem.retryable and problem.status < _FAULT:
             level, message = self._level, "Enqueue refused"
-        fields = self._about(job, job.queue) | {"error": _described(problem)}
+        fields = self._about(job, job.queue) | {"error": described(problem)}
         self._logger.log(level, message, extra=fields)
 
     async def execute(self, job: Job, ctx: JobContext, call_next: ExecutionNext) -> object:
@@ -146,7 +147,7 @@ class LoggingMiddleware:
             fields = self._execution(job, ctx) | ended
             self._logger.log(self._level, "Job snoozed", extra=fields)
             return
-        ended |= {"status": outcome, "error": _described(problem)}
+        ended |= {"status": outcome, "error": described(problem)}
         origin = ctx.failure_origin(problem)
         if origin != HANDLER:
             ended["origin"] = origin
@@ -189,10 +190,6 @@ def _carried_trace_id(job: Job) -> str:
     return found[1] if found else ""
 
 
-def _described(problem: BaseException) -> str:
-    return f"{type(problem).__name__}: {problem}"
-
-
 class RetryLoggingMiddleware:
     """Logs which attempt of how many this is, and when the next one follows.
 
@@ -232,7 +229,7 @@ class RetryLoggingMiddleware:
             raise
 
     def _log_failure(self, problem: BaseException, job: Job, ctx: JobContext) -> None:
-        fields = _fields(job, ctx) | {"error": f"{type(problem).__name__}: {problem}"}
+        fields = _fields(job, ctx) | {"error": described(problem)}
         policy = _policy(job)
         failed = f"Attempt {_of(job, ctx)} failed"
         if policy is None:

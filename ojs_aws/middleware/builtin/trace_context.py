@@ -20,6 +20,7 @@ from ojs_aws.middleware.results import (
     NO_FAILURES,
     TIMEOUT,
     EnqueueResult,
+    message_of,
     missing_extra,
     outcome_of,
 )
@@ -240,7 +241,7 @@ class TraceContextMiddleware:
         return None
 
     def _fail(self, span: Span, problem: BaseException) -> None:
-        message = str(problem)[:MAX_MESSAGE_CHARACTERS]
+        message = message_of(problem)[:MAX_MESSAGE_CHARACTERS]
         is_timeout = outcome_of(problem) == TIMEOUT
         span.record_exception(problem)
         span.set_status(self._trace.StatusCode.ERROR, message)

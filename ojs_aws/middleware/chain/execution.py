@@ -14,7 +14,7 @@ from ojs_aws.middleware.chain import Chain, Layers, Run, Step
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.middleware.members import Layer
 from ojs_aws.middleware.protocols import EXECUTE
-from ojs_aws.middleware.results import SuppressedErrorWarning
+from ojs_aws.middleware.results import SuppressedErrorWarning, described
 
 ExecutionHandler = Callable[[Job, JobContext], object]
 
@@ -104,7 +104,7 @@ class _ExecutionRun(Run):
         if ctx.is_handled(problem):
             return
         message = (
-            f"Middleware {name!r} swallowed {type(problem).__name__}: {problem}. The job counts as "
+            f"Middleware {name!r} swallowed {described(problem)}. The job counts as "
             "completed. Raise the error again, or call ctx.mark_handled(error) if that is meant."
         )
         extra = {"job_id": job.id, "job_type": job.type, "middleware": name}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from ojs_aws import cli as command_line
+from ojs_aws.cli.events import show_event
+from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode, connect
 from tests.commands import run_command
 from tests.simulation.world import World
@@ -66,3 +72,40 @@ def test_a_project_whose_folder_is_a_file_is_refused(tmp_path: Path) -> None:
     ran = run_command("init", str(tmp_path / "shop"))
     assert ran.exit_code == ExitCode.USAGE
     assert "cannot be written" in ran.stderr
+
+
+def test_an_instant_that_is_none_is_named_with_the_forms_of_one(cli: Cli) -> None:
+    ran = cli.run("jobs", "list", "--since", "yesterday")
+    assert ran.code == ExitCode.USAGE
+    assert "'yesterday' is no instant." in ran.err
+    assert "how long ago, such as 20m" in ran.err
+
+
+HALF_PAIR = "\ud83d"
+"""What is left of an emoji that was cut in the middle; JSON can say it, and UTF-8 cannot."""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_stdout_cannot_write_is_escaped(
+    encoding: str, *, as_json: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    said = {"text": f"é{HALF_PAIR}\N{PILE OF POO}"}
+    out = Output(as_json=as_json)
+    monkeypatch.setattr("ojs_aws.cli.app.app", lambda: out.fields(said))
+    command_line.main()
+    sys.stdout.flush()
+    shown = written.getvalue().decode(encoding)
+    assert json.loads(shown) == said if as_json else "\\ud83d" in shown
+
+
+def test_no_text_of_a_job_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as the message of an error, which may hold what a stranger sent."""
+    out, text = Output(as_json=False), "sent\b\b\b\b"
+    out.said(text, {})
+    out.problem(text)
+    show_event(out, {"type": "job.failed", "data": {"error": {"type": "E", "message": text}}})
+    shown = "".join(capsys.readouterr())
+    assert (shown.count("sent"), "\b" in shown) == (3, False)

@@ -144,14 +144,15 @@ async def test_arguments_are_never_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert SECRET not in capsys.readouterr().err
 
 
-async def test_an_error_that_cannot_be_shown_is_reported_all_the_same() -> None:
-    """A line is for people; the outcome of a job is more important."""
+@pytest.mark.parametrize("given", [{}, {"middleware": []}])
+async def test_an_error_that_cannot_be_shown_is_reported_all_the_same(given: Any) -> None:
+    """A line is for people, and so are the reports of middleware; its job has failed by it."""
 
     class SilentError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no words")
 
-    bench = Bench(middleware=[])
+    bench = Bench(**given)
 
     @bench.worker.handler("email.silent")
     async def silent(ctx: JobContext, to: str) -> None:
@@ -159,6 +160,19 @@ async def test_an_error_that_cannot_be_shown_is_reported_all_the_same() -> None:
 
     await bench.run("email.silent")
     assert bench.source.failed[job(0).id]["type"] == "SilentError"
+
+
+async def test_a_huge_message_does_not_fill_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    bench = Bench()
+
+    @bench.worker.handler("email.huge")
+    async def huge(ctx: JobContext, to: str) -> None:
+        raise ValueError("x" * 1_000_000)
+
+    await bench.run("email.huge")
+    shown = capsys.readouterr().err
+    assert "ValueError: xxx" in shown
+    assert len(shown) < 50_000
 
 
 async def test_a_snooze_says_when_the_job_comes_again(capsys: pytest.CaptureFixture[str]) -> None:

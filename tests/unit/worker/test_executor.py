@@ -120,7 +120,9 @@ class AbortError(BaseException):
     """No Exception, as some libraries end a task."""
 
 
-@pytest.mark.parametrize("problem", [SystemExit(3), StopIteration("x"), AbortError("x")])
+@pytest.mark.parametrize(
+    "problem", [SystemExit(3), StopIteration("x"), AbortError("x"), GeneratorExit()]
+)
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_not_even_an_exit_of_a_handler_ends_the_worker(
     problem: BaseException, is_async: bool

@@ -185,6 +185,31 @@ def test_a_misspelt_queue_is_not_made(cli: Cli, world: World) -> None:
         assert "Did you mean 'reports'?" in ran.err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jobs list",
+        "jobs retry",
+        "why",
+        "errors",
+        "events",
+        "dead-letter list",
+        "dead-letter delete",
+        "sequences list",
+        "workers quiet",
+    ],
+)
+def test_a_misspelt_queue_in_which_nothing_is_found_is_named(
+    cli: Cli, world: World, command: str
+) -> None:
+    """To people; a script gets what it always gets."""
+    world.registry.ensure("reports", world.clock.now())
+    ran = cli.run(*command.split(), "--queue", "reprots")
+    assert (ran.code, "Did you mean 'reports'?" in ran.err) == (ExitCode.DONE, True)
+    assert "There is no" not in cli.run(*command.split(), "--queue", "reports").err
+    assert "There is no" not in cli.run(*command.split(), "--queue", "reprots", "--json").err
+
+
 def test_errors_are_shown_by_group(cli: Cli, world: World) -> None:
     """With how often at least, where, and one of the jobs."""
     assert cli.run("errors").out == "No failures.\n"

@@ -40,6 +40,15 @@ async def test_jobs_are_found_and_read(client: Client, world: World) -> None:
         await client.jobs.detail(UNKNOWN)
 
 
+async def test_a_job_of_a_megabyte_is_read_whole(client: Client) -> None:
+    """Its answer has the members in the wrapper alone."""
+    sent = "x" * 1_000_000
+    made = (await client.enqueue("demo.echo", [sent])).id
+    detail = await client.jobs.detail(made)
+    assert (detail["type"], detail["args"]) == ("demo.echo", [sent])
+    assert detail["history"]
+
+
 async def test_jobs_are_cancelled_and_retried(client: Client, world: World) -> None:
     """One by one, and all of a filter, part by part."""
     one = (await client.enqueue("demo.echo", [1])).id

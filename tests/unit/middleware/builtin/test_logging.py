@@ -384,7 +384,28 @@ async def test_errors_are_reported_without_configuration(caplog: pytest.LogCaptu
     assert "secret" not in repr(logged)
 
 
-@pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError()])
+class SilentError(Exception):
+    """Cannot say what it means."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "middleware", [LoggingMiddleware, RetryLoggingMiddleware, ErrorReportingMiddleware]
+)
+async def test_an_error_without_words_stays_what_it_is(
+    middleware: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its class stands in for them."""
+    caplog.set_level(logging.INFO)
+    with pytest.raises(SilentError):
+        await execute([middleware()], raising(SilentError()))
+    assert "SilentError" in repr([vars(each) for each in caplog.records])
+    assert "could not be reported" not in caplog.text
+
+
+@pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError(), BaseException()])
 async def test_whatever_fails_a_job_is_reported(problem: BaseException) -> None:
     """A handler that exits, too: the worker takes it for a failure."""
     reports: list[ErrorReport] = []

@@ -135,7 +135,7 @@ async def test_a_snooze_has_no_outcome() -> None:
     assert (sink.values, sink.idles) == ([], 1)
 
 
-@pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError()])
+@pytest.mark.parametrize("problem", [SystemExit(1), asyncio.CancelledError(), BaseException()])
 async def test_what_the_worker_takes_for_a_failure_counts_as_one(problem: BaseException) -> None:
     """A handler that exits, or that raises the cancellation of a task of its own."""
     sink = Sink()
