@@ -140,6 +140,66 @@ def test_controls_of_the_writing_direction_are_shown_as_escapes(
     assert not set(MARKS) & set(page.locator("main").inner_text())
 
 
+@pytest.mark.parametrize("size", [DESKTOP, SMALL], ids=["1440", "1024"])
+def test_a_very_long_name_takes_lines_and_not_the_columns_of_others(
+    tab: Tab, api: httpx.Client, size: dict[str, int]
+) -> None:
+    """It is shown whole, and so is the state of each queue."""
+    name = f"long-{'q' * 100}"
+    push(api, name)
+    page = tab.page
+    page.set_viewport_size(size)
+    tab.open("queues", "Queues")
+    row = page.locator("tbody tr", has_text=name)
+    link = row.get_by_role("link", name=name)
+    assert link.evaluate("each => each.scrollWidth <= each.clientWidth")
+    pinned = row.get_by_role("button", name="Pause").bounding_box()
+    waiting = row.locator("[data-name=Waiting]").bounding_box()
+    assert pinned is not None
+    assert waiting is not None
+    assert waiting["x"] + waiting["width"] <= pinned["x"]
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["1440", "390"])
+def test_a_long_type_and_a_long_error_begin_on_the_first_line(
+    tab: Tab, api: httpx.Client, size: dict[str, int]
+) -> None:
+    """What is only read aloud before them takes no line, and nothing of them is cut off."""
+    queue = f"lengthy-{size['width']}"
+    job_id = push(api, queue, type=f"long.{'t' * 120}")
+    api.post("workers/fetch", json={"worker_id": "w-long", "queues": [queue], "count": 1})
+    error = {"code": "handler_error", "type": "E" * 100, "message": "m", "retryable": True}
+    report = {"worker_id": "w-long", "job_id": job_id, "error": error}
+    api.post("workers/nack", json=report).raise_for_status()
+    page = tab.page
+    page.set_viewport_size(size)
+    tab.open(f"jobs/{job_id}")
+    failure = page.locator(".failure h2").first
+    failure.wait_for()
+    for title in (page.locator("h1"), failure):
+        above = title.evaluate("""each => {
+            const text = document.createRange();
+            text.selectNodeContents(each.lastChild);
+            return text.getBoundingClientRect().top - each.getBoundingClientRect().top;
+        }""")
+        assert above < 12
+        assert title.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_events_show_ids_short_with_a_way_to_what_they_are_about(
+    tab: Tab, api: httpx.Client
+) -> None:
+    """A workflow has an id as jobs do."""
+    steps = [{"id": "only", "type": "event.step", "args": [], "options": {"queue": "about"}}]
+    made = api.post("workflows", json={"name": "about", "steps": steps})
+    workflow_id = made.json()["workflow"]["id"]
+    page = tab.open("events", "Events")
+    link = page.get_by_role("link", name=workflow_id).first
+    assert link.locator(".left-out").text_content() == workflow_id[:-6]
+    link.click()
+    page.get_by_role("heading", name="Workflow about", level=1).wait_for()
+
+
 def test_findings_of_one_cause_are_one_card(tab: Tab, api: httpx.Client) -> None:
     """The worst first, three of them open, each with one button and its command."""
     found = api.get("admin/findings").json()

@@ -139,3 +139,32 @@ def test_every_chart_has_a_table_with_the_same_numbers(tab: Tab, api: httpx.Clie
             table.locator("summary").click()
             assert table.locator("tbody tr").count() == int(chart.get_attribute("data-points"))
     assert charts > 0
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_letters_of_drawings_are_large_enough_to_read(
+    tab: Tab, api: httpx.Client, width: int
+) -> None:
+    """However narrow the window is: drawings scroll before their letters get too small."""
+    views = furnish(api)
+    page = tab.page
+    page.set_viewport_size({"width": width, "height": 900})
+    for view, heading in (("cron", "Cron"), *(each for each in views if "workflow" in each[0])):
+        tab.open(view, heading)
+        letters = page.locator("main .day text:visible, main .graph text:visible")
+        letters.first.wait_for()
+        heights = letters.evaluate_all("""all => all.map((each) =>
+            parseFloat(getComputedStyle(each).fontSize) * each.getScreenCTM().d)""")
+        assert min(heights) >= 9, view
+
+
+def test_an_answer_of_a_proxy_is_explained(tab: Tab) -> None:
+    """One that signs people in answers with a page of its own."""
+    page = tab.page
+    page.route(
+        "**/ojs/v1/**",
+        lambda route: route.fulfill(status=200, content_type="text/html", body="<html>"),
+    )
+    tab.open("", "Overview")
+    tab.says("perhaps a proxy that asks you to sign in")
+    tab.says("Update failed")

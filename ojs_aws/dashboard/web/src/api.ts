@@ -108,7 +108,15 @@ async function answerOf<T>(method: string, url: URL, body?: unknown, isLeft?: Ab
   noteServerTime(response.headers.get("Date"));
   const text = await response.text();
   if (!response.ok) throw refused(response, text);
-  return { value: (text ? JSON.parse(text) : null) as T, text, status: response.status };
+  return { value: valueOf<T>(text, response.status), text, status: response.status };
+}
+
+function valueOf<T>(text: string, status: number): T {
+  try {
+    return (text ? JSON.parse(text) : null) as T;
+  } catch {
+    throw new ApiError("What answered is not the server of jobs, but perhaps a proxy that asks you to sign in. Load the page again.", status, "no_json", "", 0);
+  }
 }
 
 async function send(method: string, url: URL, body: unknown, isLeft?: AbortSignal): Promise<Response> {

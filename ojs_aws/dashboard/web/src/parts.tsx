@@ -25,6 +25,9 @@ interface HeadingOptions {
   readonly children?: ComponentChildren;
 }
 
+/** A space at which no line ends: what is left out before it has no line of its own. */
+export const JOINED = "\u00a0";
+
 /** What the present view is called, for the top bar. */
 export const viewName = signal("");
 
@@ -39,7 +42,7 @@ export function Heading({ text, kind, of: loaded, beside, children }: HeadingOpt
   return (
     <>
       <div class={isOfList && !children ? "heading of-list" : "heading"}>
-        <h1 id="heading" tabIndex={-1} class={isOfList ? "unseen" : ""}>{kind && <span class="left-out">{kind} </span>}{name}</h1>
+        <h1 id="heading" tabIndex={-1} class={isOfList ? "unseen" : ""}>{kind && <span class="left-out">{kind}{JOINED}</span>}{name}</h1>
         {beside}
         {children && <div class="actions">{children}</div>}
       </div>
@@ -82,7 +85,7 @@ export function State({ name, label = name.replaceAll("-", " "), isPlain = false
 }
 
 /** An id: its last six characters; the whole one is in the tooltip, for screen readers, and in what is copied. */
-export function Id({ id, to }: { id: string; to?: string }) {
+export function Id({ id, to }: { id: string; to?: string | undefined }) {
   const text = <><span class="left-out">{id.slice(0, -6)}</span>{id.slice(-6)}</>;
   return (
     <span class="short-id">

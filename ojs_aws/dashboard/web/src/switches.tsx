@@ -18,7 +18,7 @@ function Freshness() {
   if (isIdle.value) {
     return <p role="status" class="live late st-retryable">Updates stopped after 30 minutes without input. <button type="button" class="small" onClick={refresh}>Go on</button></p>;
   }
-  if (failedSince.value) return <p class="live late st-discarded"><Icon name="alert" />No answer · <Time at={failedSince.value} /></p>;
+  if (failedSince.value) return <p class="live late st-discarded"><Icon name="alert" />Update failed · <Time at={failedSince.value} /></p>;
   if (!updatedAt.value) return <p class="live">Loading</p>;
   const isLate = now.value - Date.parse(updatedAt.value) > LATE_MS;
   return <p class={isLate ? "live late st-retryable" : "live"}>{isLate ? <Icon name="warning" /> : <span class="dot" />}Live ·<Time at={updatedAt.value} /></p>;

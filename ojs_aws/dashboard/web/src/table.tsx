@@ -27,13 +27,17 @@ interface TableOptions<T> {
   readonly isChosen?: (row: T) => boolean;
 }
 
+/** Letters of a text that may take more than one line. */
+const LONG = 30;
+
 function classOf<T>(column: Column<T>): string {
   return [column.isNumber && "number", column.kind && `c-${column.kind}`, column.from && `from-${column.from}`].filter(Boolean).join(" ");
 }
 
 function Cell<T>({ column, row }: { column: Column<T>; row: T }) {
   const value = column.show(row);
-  return <td data-name={column.name} class={value === "–" ? `${classOf(column)} none` : classOf(column)}>{value}</td>;
+  const isLong = typeof value === "string" && value.length > LONG;
+  return <td data-name={column.name} class={value === "–" ? `${classOf(column)} none` : classOf(column)}>{isLong ? <span class="long">{value}</span> : value}</td>;
 }
 
 /** A table that scrolls by itself where it is wider than the screen. */

@@ -1,17 +1,17 @@
 // The next 24 hours of the cron jobs, drawn from the next runs that their list has.
 
+import { Fragment } from "preact";
 import { Card, counted } from "../parts";
 import { clock, now } from "../times";
 import type { CronRow } from "./cron";
 
-const WIDTH = 1100;
-const LEFT = 150;
-const ROW = 22;
 const DAY_MS = 86_400_000;
 const MOST_ROWS = 12;
 const STEP_MS = 3 * 3_600_000;
+/** The percentage from which the words of a point stand left of it. */
+const LATE = 80;
 
-/** A row for each cron job that runs within a day, with its next run. */
+/** A row for each cron job that runs within a day, with its next run; the table below says the same in words. */
 export function NextDay({ rows }: { rows: readonly CronRow[] }) {
   const from = Math.floor(now.value / 60_000) * 60_000;
   const due = rows.flatMap((cron) => {
@@ -20,23 +20,24 @@ export function NextDay({ rows }: { rows: readonly CronRow[] }) {
   }).sort((one, other) => one.at - other.at);
   if (due.length === 0) return null;
   const shown = due.slice(0, MOST_ROWS);
-  const height = shown.length * ROW + 34;
-  const x = (at: number): number => LEFT + (Math.max(0, at - from) / DAY_MS) * (WIDTH - LEFT - 20);
-  const hours = [...Array(8).keys()].map((index) => Math.ceil(from / STEP_MS) * STEP_MS + index * STEP_MS);
+  const x = (at: number): number => Math.round((Math.max(0, at - from) / DAY_MS) * 1000) / 10;
+  const ticks = [...Array(8).keys()].map((index) => Math.ceil(from / STEP_MS) * STEP_MS + index * STEP_MS);
   return (
     <Card title="Next 24 hours" note={`the next run of ${counted(due.length, "cron job")}`}>
-      <div class="scroll" role="region" aria-label="Next runs as a drawing; the table below has the same" tabIndex={0}>
-        <svg class="day st-scheduled" width={WIDTH} height={height} viewBox={`0 0 ${WIDTH} ${height}`} aria-hidden="true">
-          {hours.map((at) => <g key={at}><line x1={x(at)} x2={x(at)} y1="4" y2={height - 24} /><text x={x(at)} y={height - 8} text-anchor="middle">{clock(at)}</text></g>)}
-          <line class="now" x1={LEFT} x2={LEFT} y1="0" y2={height - 24} />
-          {shown.map(({ cron, at }, index) => (
-            <g key={cron.name}>
-              <text x={LEFT - 12} y={index * ROW + 20} text-anchor="end">{cron.name.slice(0, 24)}</text>
-              <circle cx={x(at)} cy={index * ROW + 16} r="4"><title>{`${cron.name}: ${clock(at)}`}</title></circle>
-              <text x={x(at) + (x(at) > WIDTH - 120 ? -10 : 10)} y={index * ROW + 20} text-anchor={x(at) > WIDTH - 120 ? "end" : "start"}>{clock(at)}</text>
-            </g>
-          ))}
-        </svg>
+      <div class="day st-scheduled" aria-hidden="true">
+        {shown.map(({ cron, at }) => (
+          <Fragment key={cron.name}>
+            <span class="cut" title={cron.name}>{cron.name}</span>
+            <svg>
+              {ticks.map((tick) => <line key={tick} x1={`${x(tick)}%`} x2={`${x(tick)}%`} y1="0" y2="22" />)}
+              <line class="now" x1="0" x2="0" y1="0" y2="22" />
+              <circle cx={`${x(at)}%`} cy="11" r="4" />
+              <text x={`${x(at)}%`} dx={x(at) > LATE ? -10 : 10} y="15" text-anchor={x(at) > LATE ? "end" : "start"}>{clock(at)}</text>
+            </svg>
+          </Fragment>
+        ))}
+        <span />
+        <svg>{ticks.map((tick, index) => <text key={tick} class={index % 2 ? "minor" : ""} x={`${x(tick)}%`} y="15" text-anchor="middle">{clock(tick)}</text>)}</svg>
       </div>
     </Card>
   );

@@ -7,7 +7,7 @@ import { type Source, at, readSource } from "../json_source";
 import { shown } from "../bidi";
 import { Chips, FilterForm } from "../chips";
 import { Icon } from "../icons";
-import { Code, Empty, Heading, JobLink, QueueLink, StaleNote, Time, Waiting } from "../parts";
+import { Code, Empty, Heading, Id, QueueLink, StaleNote, Time, Waiting } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { Table } from "../table";
@@ -50,6 +50,8 @@ const USUAL = [
 ].join(",");
 
 const FILTER = [["types", "Type", "job.failed or job.*"], ["queue", "Queue", "any"], ["job_id", "Job id", "any"]] as const;
+/** The views of what events are about; their subject is its name or id. */
+const VIEW_OF: Readonly<Record<string, string>> = { job: "jobs", workflow: "workflows", cron: "cron", queue: "queues" };
 const PAGE_SIZE = 100;
 /** Pages of one round: somebody who comes back after a while catches up in steps. */
 const PAGES = 5;
@@ -153,9 +155,15 @@ function EventTable({ rows, isLate }: { rows: readonly Row[]; isLate: boolean })
   );
 }
 
+/** What an event is about, with a way to it where there is a view of it. */
 function about(event: LogEvent) {
   const subject = event.subject ?? "";
-  return event.type.startsWith("job.") && JOB_ID.test(subject) ? <JobLink id={subject} /> : <span class="id">{subject || "–"}</span>;
+  const [family = ""] = event.type.split(".");
+  const view = VIEW_OF[family];
+  const to = view && link([view, subject]);
+  if (JOB_ID.test(subject)) return <Id id={subject} to={to} />;
+  if (!subject) return "–";
+  return to ? <a class="id" href={to}>{subject}</a> : <span class="id long">{subject}</span>;
 }
 
 function textOf(value: unknown): string {

@@ -43,7 +43,7 @@ export function Limits() {
         none={<Empty title="No job or queue has a limit."><p>This one lets five jobs of a queue run at a time:</p><Code label="A command that sets a limit" text={ojsAws("rate-limits", "set", "queue:email", "--concurrency", "5")} /></Empty>}
         columns={[
           { name: "Limit", kind: "name", show: (limit) => <code>{limit.key}</code> },
-          { name: "Jobs that wait", isNumber: true, show: (limit) => atLeast(limit.waiting_count, !limit.estimated?.includes("waiting_count")) },
+          { name: "Jobs that wait", isNumber: true, show: waitingFor },
           { name: "At a time", show: (limit) => (limit.concurrency ? `${limit.concurrency.active} of ${limit.concurrency.limit} run` : "–") },
           {
             name: "In a period",
@@ -61,6 +61,12 @@ export function Limits() {
       {next && <p><a href={link(["limits"], { cursor: next })}>Next limits</a></p>}
     </>
   );
+}
+
+/** Return how many jobs wait for a limit; a lower bound of nothing is no number. */
+function waitingFor({ waiting_count: count, estimated }: LimitRow): string {
+  const isExact = !estimated?.includes("waiting_count");
+  return count === 0 && !isExact ? "not counted" : atLeast(count, isExact);
 }
 
 /** Return how much of a limit is used, as one line. */

@@ -52,10 +52,10 @@ export function Sequences() {
           { name: "Enqueued behind", isNumber: true, show: ({ next: after, position }) => (after - position - 1).toLocaleString("en") },
           {
             name: "Change", kind: "actions", show: (row) => (
-              <>
+              <div class="buttons">
                 <ActionButton action={() => retryJob(row.job_id)} />
                 <ActionButton action={() => skipped(row)} />
-              </>
+              </div>
             ),
           },
         ]}

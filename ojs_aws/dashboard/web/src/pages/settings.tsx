@@ -46,14 +46,14 @@ export function Settings() {
         facts={[
           ["Server", `${manifest.implementation.name} ${manifest.implementation.version}`],
           ["Open Job Spec", manifest.specversion],
-          ["Conformance level", manifest.conformance_level ?? "-"],
+          ["Conformance level", manifest.conformance_level ?? "–"],
           ["Capabilities", Object.entries(manifest.capabilities).filter(([, has]) => has).map(([name]) => name.replaceAll("_", " ")).join(", ")],
         ]}
       />
       </Card>
       <Card title="Who you are"><Facts
         facts={[
-          ["Name", caller.name || "-"],
+          ["Name", caller.name || "–"],
           ["Scopes", caller.scopes.join(", ") || "none"],
           ["Queues", caller.queues.join(", ") || "all"],
           ["Job types", caller.types.join(", ") || "all"],
@@ -71,6 +71,6 @@ export function Settings() {
 }
 
 function textOf(value: unknown): string {
-  if (value === "" || value === null || (Array.isArray(value) && value.length === 0)) return "-";
+  if (value === "" || value === null || (Array.isArray(value) && value.length === 0)) return "–";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -14,6 +14,8 @@ const GAP_X = 80;
 const GAP_Y = 22;
 const MARGIN = 14;
 const MOST_LETTERS = 22;
+/** A wider drawing is not made smaller: nobody could read it. */
+const WIDEST = 1500;
 /** More boxes than these say less than the table. */
 const MOST = 200;
 
@@ -29,7 +31,7 @@ export function WorkflowGraph({ nodes, errors }: { nodes: readonly GraphNode[]; 
   const height = rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN + extra * Math.min(rows, Object.keys(errors).length);
   return (
     <div class="scroll" role="region" aria-label="Graph of the steps; the table below has the same" tabIndex={0}>
-      <svg class={width > 900 ? "graph" : "graph as-is"} width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
+      <svg class={width > WIDEST ? "graph as-is" : "graph"} width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
         {boxes.flatMap((box) => box.after.map((path) => byPath.get(path)).map((from) => from && <path key={`${from.path} ${box.path}`} class={box.step.started_at ? "edge" : "edge never"} d={line(from, box, tops)} />))}
         {boxes.filter((box) => box.after.length > 0).map((box) => <polygon key={box.path} class="head" points={arrow(box, tops)} />)}
         {boxes.map((box) => <Box key={box.path} box={box} y={tops.get(box.path) ?? 0} error={errors[box.step.job_id ?? ""]} />)}
