@@ -93,6 +93,7 @@ _PARTS: Final[Mapping[Kind, _Parts]] = {
     ),
     Kind.FASTAPI: _Parts(
         needs=("fastapi>=0.121", "uvicorn>=0.38"),
+        dev=("httpx2>=2",),  # of Starlette's TestClient
         how=f"{_RUN}and `.venv/bin/uvicorn app:app --port 8000` the API: `curl -X POST "
         "'http://127.0.0.1:8000/mails?to=ada@example.com'`.",
         files={
