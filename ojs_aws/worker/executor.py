@@ -97,20 +97,20 @@ class Executor:
         except asyncio.CancelledError as cancelled:
             if _is_being_cancelled():
                 raise
-            return self._failed(cancelled, ctx)
+            return self.failed(cancelled, ctx)
         except NoHandlerError as missing:  # no middleware has seen the job
             snooze = given_back(missing, ctx.job, self.missing_handler_wait_s)
             if snooze is not None:
                 _logger.warning("%s", snooze, extra=ctx.log_fields)
-                return self._failed(snooze, ctx)
+                return self.failed(snooze, ctx)
             if self.advice:
                 missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
             _logger.error("%s", missing, extra=ctx.log_fields)
-            return self._failed(missing, ctx)
+            return self.failed(missing, ctx)
         except KeyboardInterrupt:  # meant for the process
             raise
         except BaseException as problem:  # noqa: BLE001 - whatever it is, the job failed
-            return self._failed(problem, ctx, handler)
+            return self.failed(problem, ctx, handler)
         finally:
             CURRENT_JOB.reset(current)
 
@@ -160,9 +160,10 @@ class Executor:
             raise ResultError(f"The handler returned what JSON cannot say: {problem}") from problem
         return encode(value)  # type: ignore[arg-type]
 
-    def _failed(
+    def failed(
         self, problem: BaseException, ctx: JobContext, handler: Handler | None = None
     ) -> Failed | Snoozed:
+        """Return the outcome of a job whose execution raised something."""
         origin = ctx.failure_origin(problem)
         error = failure_of(problem, origin)
         if handler is not None and origin == HANDLER and handler.ends_with(problem):
@@ -200,7 +201,8 @@ class ActiveJob:
     async def execute(self, executor: Executor) -> Outcome | None:
         """Execute the job; return None if nothing is to be reported.
 
-        It was given up meanwhile, or handed over to somebody who reports.
+        It was given up meanwhile, or handed over to somebody who reports. A handler that cancels
+        the task in which it runs has failed.
         """
         self._execution = asyncio.ensure_future(executor.execute(self.ctx))
         try:
@@ -208,11 +210,14 @@ class ActiveJob:
         except asyncio.CancelledError:
             self.give_up("the worker ends")
             raise
-        if self._execution.cancelled() or self.gone:
+        if self.gone:
             self.ctx.stop()
             return None
         await self.ctx.finish()
-        outcome = self._execution.result()
+        try:
+            outcome = self._execution.result()
+        except asyncio.CancelledError as cancelled:
+            return executor.failed(cancelled, self.ctx)
         is_theirs = self.ctx.is_handed_over and isinstance(outcome, Succeeded)
         return None if is_theirs else outcome
 

@@ -8,7 +8,7 @@ import contextvars
 import pickle
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.middleware.builtin.timeout import TimeoutMiddleware
 from ojs_aws.middleware.chain.execution import ExecutionChain
 from ojs_aws.middleware.context import JobContext
-from ojs_aws.worker.executor import Executor, Failed, Outcome, Snoozed, Succeeded
+from ojs_aws.worker.executor import ActiveJob, Executor, Failed, Outcome, Snoozed, Succeeded
 from ojs_aws.worker.failure import RetryError, SnoozeError
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reservations import WorkerContext
@@ -323,6 +323,32 @@ async def test_mw_exe_015_a_heartbeat_works_in_both_kinds_of_handler() -> None:
         assert await executor.execute(WorkerContext(job(1, name), extend=extend)) == Succeeded(None)
     assert seen == [False, False, True]
     assert len(beaten) == 3
+
+
+@pytest.mark.parametrize(
+    ("waits", "middleware"), [(True, ()), (False, ()), (True, (TimeoutMiddleware(),))]
+)
+async def test_a_handler_that_cancels_its_own_task_has_failed(
+    waits: bool, middleware: Sequence[object]
+) -> None:
+    """Whether or not it waits for something afterwards; the worker did not give it up."""
+
+    async def handle(ctx: JobContext) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        if waits:
+            await asyncio.sleep(0)
+
+    registry = HandlerRegistry()
+    registry.add("a.b", handle)
+    active = ActiveJob(WorkerContext(job(1, "a.b"), extend=stays))
+    chain = ExecutionChain(middleware)
+    chain.freeze()
+    outcome = await active.execute(Executor(registry, chain))
+    assert outcome is not None
+    assert error(outcome)["type"] == "CancelledError"
+    assert (active.gone, active.ctx.is_cancelled) == ("", False)
 
 
 async def test_a_cancelled_error_of_the_handler_s_own_is_a_failure() -> None:

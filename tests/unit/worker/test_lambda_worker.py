@@ -407,6 +407,22 @@ def test_a_repeated_message_does_not_run_a_job_twice(bench: Bench) -> None:
     assert len(ran) == 1
 
 
+def test_a_handler_that_cancels_its_own_task_fails_its_job(bench: Bench) -> None:
+    """At once, not when its reservation ends; its message goes."""
+
+    @bench.worker.handler("a.b")
+    async def cancel(ctx: JobContext) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    job_id = bench.push("a.b", retry={"max_attempts": 1})
+    assert bench.invoke() == set()
+    assert bench.job(job_id).failures[-1].type == "CancelledError"
+    assert bench.job(job_id).state is JobState.DISCARDED
+
+
 def test_a_job_cancelled_during_its_execution_keeps_its_state(bench: Bench) -> None:
     """The acknowledgement is refused."""
 

@@ -87,6 +87,24 @@ async def test_no_more_jobs_than_the_concurrency() -> None:
         assert bench.peak == 2
 
 
+async def test_a_handler_that_cancels_its_own_task_fails_its_job() -> None:
+    """At once; its slot is free then, and heartbeats go on without it."""
+    bench, first, second = Bench(concurrency=1), job(1, "self.cancelling"), job(2)
+
+    @bench.worker.handler("self.cancelling")
+    async def cancel(ctx: JobContext) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.Event().wait()
+
+    bench.source.ready = [first, second]
+    async with bench.running():
+        await bench.timer.advance(15)
+        assert bench.source.failed[first.id]["type"] == "CancelledError"
+        assert bench.source.beats[-1] == ("running", [second.id])
+
+
 async def test_an_idle_worker_asks_ever_more_rarely() -> None:
     """And at once again after a find."""
     bench = Bench()
