@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
+from ojs_aws.adapters.pages import listed
 from ojs_aws.topology import DOCUMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -89,10 +90,13 @@ class Evidence:
                 if found["DetectionStatus"] != "DETECTION_IN_PROGRESS":
                     break
                 self.sleep(POLL_S)
-            answer = cloud.describe_stack_resource_drifts(
-                StackName=stack, StackResourceDriftStatusFilters=["DELETED", "MODIFIED"]
-            )
-        return [each["LogicalResourceId"] for each in answer["StackResourceDrifts"]]
+            only: Any = {
+                "StackResourceDriftStatusFilters": ["DELETED", "MODIFIED"],
+                "StackName": stack,
+            }
+            ask = cloud.describe_stack_resource_drifts
+            drifts = listed(ask, "StackResourceDrifts", "NextToken", **only)
+            return [each["LogicalResourceId"] for each in drifts]
 
     def watched(self, alarms: Sequence[str]) -> list[Metric]:
         """Return the metric of each alarm."""
@@ -116,14 +120,13 @@ class Evidence:
     def is_published(self, metric: Metric) -> bool:
         """Return whether there is a metric with exactly this name and these dimensions."""
         dimensions = [{"Name": key, "Value": value} for key, value in metric.dimensions.items()]
+        names = {"Namespace": metric.namespace, "MetricName": metric.name}
+        ask = self.clients.cloudwatch.list_metrics
         with translated("ListMetrics"):
-            answer = self.clients.cloudwatch.list_metrics(
-                Namespace=metric.namespace, MetricName=metric.name, Dimensions=dimensions
+            return any(
+                {one["Name"]: one["Value"] for one in each["Dimensions"]} == metric.dimensions
+                for each in listed(ask, "Metrics", "NextToken", Dimensions=dimensions, **names)
             )
-        return any(
-            {one["Name"]: one["Value"] for one in each["Dimensions"]} == metric.dimensions
-            for each in answer["Metrics"]
-        )
 
     def total(self, metric: Metric, since: float, until: float) -> float:
         """Return the sum of a metric between two instants (seconds since 1970); 0 for none."""
@@ -158,17 +161,18 @@ class Evidence:
         """
         named = {"ContextKeyName": "dynamodb:LeadingKeys", "ContextKeyType": "stringList"}
         with translated("SimulatePrincipalPolicy"):
-            answer = self.clients.iam.simulate_principal_policy(
+            results = listed(
+                self.clients.iam.simulate_principal_policy,
+                "EvaluationResults",
+                "Marker",
                 PolicySourceArn=role,
                 ActionNames=[*actions],
                 ResourceArns=[resource],
                 ContextEntries=[{**named, "ContextKeyValues": [partition]}] if partition else [],
-                MaxItems=1000,
             )
-        results = answer["EvaluationResults"]
-        return frozenset(
-            each["EvalActionName"] for each in results if each["EvalDecision"] == "allowed"
-        )
+            return frozenset(
+                each["EvalActionName"] for each in results if each["EvalDecision"] == "allowed"
+            )
 
     def table_arn(self, table: str) -> str:
         """Return the ARN of a table."""
@@ -179,11 +183,14 @@ class Evidence:
         """Return the number of open shards of a table's stream."""
         with translated("DescribeStream"):
             described = self.clients.dynamodb.describe_table(TableName=table)["Table"]
-            answer = self.clients.streams.describe_stream(StreamArn=described["LatestStreamArn"])
-        return sum(
-            "EndingSequenceNumber" not in each["SequenceNumberRange"]
-            for each in answer["StreamDescription"]["Shards"]
-        )
+            shards = listed(
+                lambda **of: self.clients.streams.describe_stream(**of)["StreamDescription"],
+                "Shards",
+                "ExclusiveStartShardId",
+                "LastEvaluatedShardId",
+                StreamArn=described["LatestStreamArn"],
+            )
+            return sum("EndingSequenceNumber" not in each["SequenceNumberRange"] for each in shards)
 
     def lose_documents(self, bucket: str, job_id: str) -> int:
         """Delete the documents of a job from the bucket; return how many there were."""
@@ -204,8 +211,9 @@ class Evidence:
     def triggers(self, function: str) -> list[str]:
         """Return the states of a function's event source mappings."""
         with translated("ListEventSourceMappings"):
-            answer = self.clients.functions.list_event_source_mappings(FunctionName=function)
-        return [each.get("State", "") for each in answer["EventSourceMappings"]]
+            ask, of = self.clients.functions.list_event_source_mappings, {"FunctionName": function}
+            found = listed(ask, "EventSourceMappings", "Marker", "NextMarker", **of)
+            return [each.get("State", "") for each in found]
 
     def tries_again(self, function: str) -> int:
         """Return how often Lambda repeats a failed asynchronous invocation."""
@@ -256,12 +264,12 @@ class Evidence:
                     yield "bucket", bucket["Name"]
         with translated("ListQueues"):
             queues = self.clients.sqs.get_paginator("list_queues")
-            for listed in queues.paginate(QueueNamePrefix=prefix):
-                for url in listed.get("QueueUrls", ()):
+            for named in queues.paginate(QueueNamePrefix=prefix):
+                for url in named.get("QueueUrls", ()):
                     yield "queue", url
         with translated("DescribeLogGroups"):
-            groups = self.clients.logs.describe_log_groups(logGroupNamePrefix=f"{stack}-")
-            for group in groups["logGroups"]:
+            ask, of = self.clients.logs.describe_log_groups, {"logGroupNamePrefix": f"{stack}-"}
+            for group in listed(ask, "logGroups", "nextToken", **of):
                 yield "log group", group["logGroupName"]
 
     def remove_log_group(self, name: str) -> None:
@@ -271,17 +279,19 @@ class Evidence:
 
     def billed(self, tag: str, value: str, since: str, until: str) -> list[tuple[str, float]]:
         """Return services and dollars of what has a tag, between two days (``2026-11-27``)."""
+        sums: dict[str, float] = {}
         with translated("GetCostAndUsage"):
-            answer = self.clients.costs.get_cost_and_usage(
+            days = listed(
+                self.clients.costs.get_cost_and_usage,
+                "ResultsByTime",
+                "NextPageToken",
                 TimePeriod={"Start": since, "End": until},
                 Granularity="DAILY",
                 Metrics=["UnblendedCost"],
                 Filter={"Tags": {"Key": tag, "Values": [value]}},
                 GroupBy=[{"Type": "DIMENSION", "Key": "USAGE_TYPE"}],
             )
-        sums: dict[str, float] = {}
-        for day in answer["ResultsByTime"]:
-            for group in day["Groups"]:
+            for group in (each for day in days for each in day["Groups"]):
                 [name] = group["Keys"]
                 dollars = float(group["Metrics"]["UnblendedCost"]["Amount"])
                 sums[name] = sums.get(name, 0.0) + dollars

@@ -31,6 +31,15 @@ class Scripted:
         return call
 
 
+def paged(member: str, token: str, *pages: list[Any]) -> list[Any]:
+    """Answers, each but the last one with a token for the next."""
+    last = len(pages) - 1
+    return [
+        {member: page, **({} if at == last else {token: f"p{at + 1}"})}
+        for at, page in enumerate(pages)
+    ]
+
+
 def evidence(**clients: Any) -> Evidence:
     """Evidence that asks these clients."""
     names = Clients.__dataclass_fields__
@@ -147,3 +156,80 @@ def test_a_bill_adds_up_the_days_of_each_usage() -> None:
     assert found == [("Requests", 0.75), ("Units", 1.0)]
     [(_, request)] = costs.asked
     assert request["Filter"]["Tags"] == {"Key": "ojs-aws:verify", "Values": ["1"]}
+
+
+USAGE = {"Keys": ["Requests"], "Metrics": {"UnblendedCost": {"Amount": "0.5"}}}
+OPEN_SHARD: dict[str, Any] = {"SequenceNumberRange": {}}
+
+
+def test_what_aws_lists_on_several_pages_is_read_to_the_end() -> None:
+    """A proof that stops at the first page calls what is on the second one absent."""
+    cloud = Scripted(
+        detect_stack_drift={"StackDriftDetectionId": "1"},
+        describe_stack_drift_detection_status={"DetectionStatus": "DETECTION_COMPLETE"},
+        describe_stack_resource_drifts=paged(
+            "StackResourceDrifts", "NextToken", [], [{"LogicalResourceId": "Tick"}]
+        ),
+    )
+    watch = Scripted(
+        list_metrics=paged("Metrics", "NextToken", [], [{"Dimensions": pairs(QUEUE_METRIC)}])
+    )
+    allowed = {"EvalActionName": "sqs:SendMessage", "EvalDecision": "allowed"}
+    iam = Scripted(simulate_principal_policy=paged("EvaluationResults", "Marker", [], [allowed]))
+    pages = paged("Shards", "LastEvaluatedShardId", [OPEN_SHARD], [OPEN_SHARD])
+    streams = Scripted(describe_stream=[{"StreamDescription": page} for page in pages])
+    functions = Scripted(
+        list_event_source_mappings=paged(
+            "EventSourceMappings", "NextMarker", [{"State": "Enabled"}], [{"State": "Disabled"}]
+        )
+    )
+    costs = Scripted(
+        get_cost_and_usage=paged(
+            "ResultsByTime", "NextPageToken", [{"Groups": [USAGE]}], [{"Groups": [USAGE]}]
+        )
+    )
+    dynamodb = Scripted(describe_table={"Table": {"LatestStreamArn": "arn"}})
+    asks = evidence(
+        cloudformation=cloud,
+        cloudwatch=watch,
+        iam=iam,
+        streams=streams,
+        functions=functions,
+        costs=costs,
+        dynamodb=dynamodb,
+    )
+    assert asks.drifted("Ojs") == ["Tick"]
+    assert asks.is_published(QUEUE_METRIC)
+    assert asks.allowed("role", ["sqs:SendMessage"], "queue") == {"sqs:SendMessage"}
+    assert asks.shards("jobs") == 2
+    assert asks.triggers("worker") == ["Enabled", "Disabled"]
+    assert asks.billed("tag", "1", "2026-11-01", "2026-11-03") == [("Requests", 1.0)]
+    last = {
+        operation: request
+        for client in (cloud, watch, iam, streams, functions, costs)
+        for operation, request in client.asked
+    }
+    begins = (
+        "NextToken",
+        "NextToken",
+        "Marker",
+        "ExclusiveStartShardId",
+        "Marker",
+        "NextPageToken",
+    )
+    found = [each for name, each in last.items() if "detect" not in name]
+    assert [each[name] for each, name in zip(found, begins, strict=True)] == ["p1"] * 6
+
+
+def test_log_groups_that_are_left_are_found_on_all_pages() -> None:
+    class NoPages:
+        def get_paginator(self, _: str) -> Any:
+            return SimpleNamespace(paginate=lambda **_: [])
+
+    logs = Scripted(
+        describe_log_groups=paged("logGroups", "nextToken", [], [{"logGroupName": "Ojs-tick"}])
+    )
+    s3 = Scripted(list_buckets={})
+    asks = evidence(logs=logs, s3=s3, dynamodb=NoPages(), sqs=NoPages())
+    assert [*asks.left("Ojs", "ojs-")] == [("log group", "Ojs-tick")]
+    assert logs.asked[-1][1]["nextToken"] == "p1"
