@@ -26,7 +26,7 @@ _ADVICE: Final = (
 DEFAULT_MAX_CONCURRENCY: Final = 100
 """Invocations at a time for each queue of a worker, where nobody says otherwise; each runs up to
 ten jobs."""
-WARNING: Final = "ojs:worker-concurrency"
+CONCURRENCY_WARNING: Final = "ojs:worker-concurrency"
 
 
 @jsii.implements(IValidation)
@@ -82,7 +82,7 @@ class WorkerConcurrency:
 
     def _warn(self, worker: Construct, taken: str) -> None:
         Annotations.of(worker).add_warning_v2(
-            WARNING,
+            CONCURRENCY_WARNING,
             f"This worker may take {taken}. API, stream and tick share the account's limit with "
             f"it: keep the sum below {self._most} (concurrency_alarm), or raise the account's "
             "limit and concurrency_alarm.",

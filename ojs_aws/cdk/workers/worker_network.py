@@ -14,7 +14,7 @@ from constructs import Construct, IConstruct
 from ojs_aws.cdk.function_options import FunctionOptions
 from ojs_aws.pricing.workload import MONTH_HOURS, PRICES
 
-WARNING: Final = "ojs:worker-network"
+NETWORK_WARNING: Final = "ojs:worker-network"
 
 NEEDED: Final = ("dynamodb", "s3", "sqs")
 """What each Lambda worker calls: the table, documents, and its queues."""
@@ -103,7 +103,7 @@ class _Route:
         missing = sorted({*self._services} - self._reached())
         if missing:
             Annotations.of(self._worker).add_warning_v2(
-                WARNING,
+                NETWORK_WARNING,
                 f"This worker's subnets have no route to the internet, and no VPC endpoint for "
                 f"{', '.join(missing)} is known: its calls would wait until they time out. Add "
                 "WorkerEndpoints, or choose subnets with a NAT gateway (docs/workers-vpc-ecs.md).",
