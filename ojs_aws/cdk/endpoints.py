@@ -117,8 +117,7 @@ def make_job_endpoint(
         aside for one that is not wanted.
     """
     wanted, is_offered = props.job_endpoint, isinstance(props.access, _OFFERED)
-    throttles = props.rate_limit_per_s is not None or props.burst_limit is not None
-    if wanted is None and is_offered and not throttles:
+    if wanted is None and is_offered and props.rate_limit_per_s is None:
         Annotations.of(backend).add_warning_v2(JOB_ENDPOINT_WARNING, _REMOVED)
     if wanted and not is_offered:
         raise ValueError(

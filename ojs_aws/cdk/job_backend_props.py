@@ -117,7 +117,7 @@ class JobBackendProps:
     :ivar cors_origins: origins whose pages may use the API; none by default, and ``*`` never.
     :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
         account's limit.
-    :ivar burst_limit: requests at a moment; None: twice the rate.
+    :ivar burst_limit: requests at a moment, where there is a rate; None: twice the rate.
     :ivar access_log: keep a line of each request at the gateway, its own refusals included.
     :ivar job_endpoint: give senders and workers a public function URL beside the API, whose
         requests cost nothing, and which nothing of the gateway protects: no WAF, domain or

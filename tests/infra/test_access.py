@@ -180,6 +180,14 @@ def test_the_functions_know_whose_pages_may_change_something() -> None:
         assert Settings.from_env(variables | {"OJS_QUEUE_URL_PREFIX": ""}).cors_origins == origins
 
 
+def test_the_gateway_gets_a_burst_with_its_rate() -> None:
+    """API Gateway takes 0 for the one that is not set, and would answer nothing."""
+    (stage,) = of_backend(rate_limit_per_s=50).of("AWS::ApiGatewayV2::Stage")
+    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 100}
+    with pytest.raises(ValueError, match="rate_limit_per_s"):
+        of_backend(burst_limit=70)
+
+
 def test_the_gateway_throttles_and_logs(stack: Synthesised) -> None:
     """Its own refusals stand in its log, and no header or parameter does."""
     template = of_backend(rate_limit_per_s=50, burst_limit=70)

@@ -166,7 +166,7 @@ def test_synthesis_says_once_what_an_upgrade_removes_and_how_to_keep_it() -> Non
     assert warnings(job_endpoint=True) == warnings(job_endpoint=False) == []
 
 
-@pytest.mark.parametrize("props", [{"access": JWT}, {"rate_limit_per_s": 50}, {"burst_limit": 50}])
+@pytest.mark.parametrize("props", [{"access": JWT}, {"rate_limit_per_s": 50}])
 def test_where_there_was_no_url_an_upgrade_removes_none(props: dict[str, Any]) -> None:
     """So synthesis is silent."""
     assert warnings(**props) == []

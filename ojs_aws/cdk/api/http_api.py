@@ -60,7 +60,7 @@ class OjsHttpApiProps:
     :ivar cors_origins: origins whose pages may use the API.
     :ivar rate_limit_per_s: requests a second before the gateway answers 429; None takes the
         account's limit.
-    :ivar burst_limit: requests at a moment; None: twice the rate.
+    :ivar burst_limit: requests at a moment, where there is a rate; None: twice the rate.
     :ivar access_log_retention: how long a line of each request is kept; None: no such lines.
     """
 
@@ -205,11 +205,12 @@ def _cors(origins: Sequence[str]) -> gateway.CorsPreflightOptions | None:
 
 
 def _throttle(props: OjsHttpApiProps) -> gateway.ThrottleSettings | None:
-    rate, burst = props.rate_limit_per_s, props.burst_limit
-    if rate is None and burst is None:
+    rate, most = props.rate_limit_per_s, props.burst_limit
+    if rate is None and most is not None:
+        raise ValueError("burst_limit needs rate_limit_per_s: without it all requests get 429.")
+    if rate is None:
         return None
-    burst = 2 * (rate or 0) if burst is None else burst
-    return gateway.ThrottleSettings(rate_limit=rate, burst_limit=burst)
+    return gateway.ThrottleSettings(rate_limit=rate, burst_limit=2 * rate if most is None else most)
 
 
 SPELLINGS: Final = (BASE, BASE + BASE, "/v1")
@@ -294,7 +295,6 @@ class RoutesInRows:
 
     def visit(self, _: IConstruct) -> None:
         """Order the routes, when all of them are there."""
-        found = self._api.node.find_all()
-        routes = [each for each in found if isinstance(each, gateway.CfnRoute)]
+        routes = [each for each in self._api.node.find_all() if isinstance(each, gateway.CfnRoute)]
         for route, earlier in zip(routes[AT_A_TIME:], routes, strict=False):
             route.add_resource_dependency(earlier)
