@@ -249,7 +249,7 @@ def expanded(body: bytes, encoding: str) -> bytes:
     :param encoding: the Content-Encoding header; may be empty.
     :raises UnsupportedCompressionError: the compression is not one of ``COMPRESSIONS``.
     :raises PayloadTooLargeError: more than ``MAX_BODY_BYTES`` come out.
-    :raises InvalidPayloadError: the body is not valid gzip, or ends too early.
+    :raises InvalidPayloadError: the body is not valid gzip, ends too early, or goes on behind its end.
     """
     name = encoding.strip().lower()
     if name in {"", "identity"} or not body:
@@ -276,4 +276,8 @@ def expanded(body: bytes, encoding: str) -> bytes:
         )
     if not stream.eof:
         raise InvalidPayloadError("The gzip body ends too early.")
+    if stream.unused_data:
+        raise InvalidPayloadError(
+            "The gzip body goes on behind its end.", hint="Compress the whole body at once."
+        )
     return text
