@@ -28,7 +28,10 @@ _EXAMPLE: Final = """\
 @app.command()
 def local(
     port: Annotated[
-        int, typer.Option(envvar="OJS_PORT", help="Port to listen on; 0 picks a free one.")
+        int,
+        typer.Option(
+            min=0, max=65535, envvar="OJS_PORT", help="Port to listen on; 0 picks a free one."
+        ),
     ] = 8080,
     host: Annotated[
         str, typer.Option(envvar="OJS_HOST", help="Address to listen on.")
@@ -125,7 +128,10 @@ def fairness(
         float, typer.Option(min=1, max=50, help="Jobs of each queue that start in a second.")
     ] = 10.0,
     port: Annotated[
-        int, typer.Option(envvar="OJS_PORT", help="Port of the server; 0 picks a free one.")
+        int,
+        typer.Option(
+            min=0, max=65535, envvar="OJS_PORT", help="Port of the server; 0 picks a free one."
+        ),
     ] = 8080,
     keep: Annotated[
         bool, typer.Option("--keep", help="Let the dashboard run afterwards, until Ctrl-C.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -180,8 +181,11 @@ def base_url(url: str) -> str:
 
     :raises ValueError: no http or https URL.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
+    is_one = False
+    with suppress(ValueError):  # a port that is none, or half of an IPv6 address
+        parts = urlsplit(url)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    if not is_one:
         raise ValueError(
             f"{without_password(url)!r} is no URL of an OJS server: expected https://host[:port][/path]"
         )

@@ -81,6 +81,12 @@ def test_an_instant_that_is_none_is_named_with_the_forms_of_one(cli: Cli) -> Non
     assert "how long ago, such as 20m" in ran.err
 
 
+@pytest.mark.parametrize("command", ["local", "demo fairness", "dashboard"])
+def test_a_port_that_there_cannot_be_is_wrong_usage(command: str) -> None:
+    for port in ("-1", "65536"):
+        assert run_command(*command.split(), "--port", port).exit_code == ExitCode.USAGE
+
+
 HALF_PAIR = "\ud83d"
 """What is left of an emoji that was cut in the middle; JSON can say it, and UTF-8 cannot."""
 

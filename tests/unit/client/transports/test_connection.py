@@ -60,6 +60,15 @@ def test_the_base_path_is_added_once(url: str, base: str) -> None:
     assert base_url(url) == base
 
 
+@pytest.mark.parametrize(
+    "url", ["h", "ftp://h", "https://", "https://:1", "https://h:99999", "https://h:x", "https://["]
+)
+def test_a_url_that_leads_nowhere_is_refused_when_it_is_given(url: str) -> None:
+    """Not when the first request finds no way to send it."""
+    with pytest.raises(ValueError, match="is no URL of an OJS server: expected https://host"):
+        Client(url, api_key="k")
+
+
 async def test_a_password_in_the_url_is_not_shown() -> None:
     """It stands in logs otherwise."""
     async with Client("http://me:secret@127.0.0.1:1", resends=Resends(limit=0)) as client:
