@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ojs_aws.domain.errors import BackendError, OjsError
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobState, is_blocked
 from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.bulk.purge import Purge
 from tests.simulation.asking import Asking
@@ -20,11 +20,12 @@ class Operators(Asking):
     """Operators."""
 
     def do_retry(self) -> None:
-        """An operator retries a dead letter."""
+        """An operator retries a dead letter, or a job that expired while others came first."""
         letters = [
             job.id
             for job in self.sim.stored.jobs.values()
-            if job.is_dead_letter and not (job.unique_key or job.workflow_id)
+            if (job.is_dead_letter or (job.state is S.DISCARDED and is_blocked(job)))
+            and not (job.unique_key or job.workflow_id)
         ]
         job_id = self.sim.chance.choice(letters) if letters else None
         self._change("retry", job_id, lambda p, each: p.backend.dead_letters.service.retry(each))

@@ -220,7 +220,8 @@ def reprioritise(job: JobRecord, priority: int) -> JobRecord:
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """Move discarded -> available by hand: attempt 0, history kept apart (6.5.3).
 
-    An expiry in the past is removed, or the retry would be in vain; one in the future stays.
+    An expiry in the past is removed, or the retry would be in vain; one in the future stays. A job
+    that ended while others of its sequence were before it waits for them no more.
     """
     is_over = job.expires_at is not None and job.expires_at <= now
     require(job, "retry", S.DISCARDED)
@@ -240,6 +241,7 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
         past_failures=(*job.past_failures, *job.failures)[-HISTORY_LIMIT:],
         is_dead_letter=False,
         replay=None,
+        sequence=job.sequence and replace(job.sequence, is_blocked=False, checks=False),
     )
 
 

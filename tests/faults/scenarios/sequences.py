@@ -86,6 +86,17 @@ def known(world: World) -> None:
     world.flow()
 
 
+def passed_over(world: World) -> None:
+    """An idle one, of which a job expired while others were before it."""
+    begun(world, count=1)
+    world.kept["head"] = world.push(sequence=KEY, retry=ONCE, expires_at="+PT10S")
+    world.flow()
+    [first] = world.fetch("w1", 1)
+    world.clock.advance(s=11)
+    world.ack(first["id"])
+    world.flow()
+
+
 def is_idle(world: World) -> None:
     """Nothing is left of the sequence."""
     for key in KEYS:
@@ -126,6 +137,7 @@ SEQUENCES: Final = (
     scenario("cancels", lambda world: world.flow(), before=failed("cancel")),
     scenario("stops", lambda world: world.flow(), before=failed("stop"), then=retry),
     scenario("is-retried", retry, before=stopped),
+    scenario("passed-over-is-retried", retry, before=passed_over, then=lambda world: world.flow()),
     scenario("head-cancelled", cancel(0), before=known),
     scenario("blocked-cancelled", cancel(1), before=known),
 )

@@ -16,6 +16,7 @@ from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
+from ojs_aws.services.sequences.advance import sequence_stage
 from tests.jobs import any_job
 from tests.simulation.world import World
 
@@ -162,3 +163,27 @@ def test_a_sequence_may_skip_a_head_whose_time_is_over(world: World) -> None:
     second = pushed(world)
     world.clock.advance(s=60)
     assert world.backend.sequences.skip("", KEY).sequence.job_id == second.id
+
+
+def test_a_job_that_expired_in_line_has_its_turn_once_retried(world: World) -> None:
+    """It waits for nobody any more: attempts that fail come again, and its end is seen."""
+    first, second = pushed(world), pushed(world, expires_at="+PT1M")
+    assert fetch(world) == [first.id]
+    world.clock.advance(s=60)
+    assert world.backend.jobs.info(second.id).state is JobState.DISCARDED
+    world.backend.jobs.ack(first.id, "w", None)
+    assert world.backend.sequence_advance.advance("", KEY)
+    world.backend.dead_letters.service.retry(second.id)
+    third = pushed(world)
+    assert fetch(world) == [second.id]
+    error = parse_object('{"type": "boom", "message": "broken"}')
+    world.backend.jobs.fail(second.id, "w", error)
+    world.clock.advance(s=60)
+    assert fetch(world) == [second.id]
+    active = world.stored.jobs[second.id]
+    ended = world.backend.jobs.ack(second.id, "w", None)
+    stage = sequence_stage(active, ended)
+    assert stage is not None
+    assert stage.ended is None
+    assert world.backend.sequence_advance.advance(stage.tenant, stage.key)
+    assert fetch(world) == [third.id]
