@@ -267,7 +267,8 @@ class Promises:
                 S.RETRYABLE: self._is_due(before.next_attempt_at) or cause.kind == "bulk",
                 S.PENDING: is_released(before, after)
                 or cause.kind in {"activate", "tick", "alarm", "cron"},
-                S.DISCARDED: cause.kind in OPERATORS,
+                S.DISCARDED: cause.kind in OPERATORS
+                or (cause.kind == "tick" and after.replay is not None),
             }
             if not allowed[before.state]:
                 yield f"{before.state} became available before its time, or without an order"

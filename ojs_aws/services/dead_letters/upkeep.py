@@ -3,7 +3,8 @@
 Old dead letters end by the table's time to live, at no cost. The number of dead letters is looked
 at every five minutes, queue by queue. Replay remembers, for each rule and queue, up to which
 instant it has looked: every dead letter is looked at when its time has come, and then no more. The
-last minute is looked at again, since the index may show rows late.
+last minute is looked at again, since the index may show rows late. So is the time since the first
+job that is overdue: the sweep may discard it later, as of when it was due.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.attributes import field_error
 from ojs_aws.domain.conflicts import StaleJobError
-from ojs_aws.domain.errors import InvalidRequestError, JsonValue, NotFoundError, OjsError
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    JsonValue,
+    NotFoundError,
+    OjsError,
+)
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import Between, JobList, ListedJob, Page
@@ -45,7 +52,8 @@ MAX_CHANGED: Final = 500
 """Dead letters of one queue that one round removes, or looks at for one rule."""
 
 FAILED_AGAIN_MS: Final = 3_600_000
-"""How long a dead letter that could not be replayed is tried again."""
+"""How long a dead letter that could not be replayed is tried again, and one that an overdue job may
+become is waited for."""
 
 _logger = logging.getLogger(__name__)
 
@@ -223,7 +231,7 @@ class DeadLetterUpkeep:
         if until < since:
             return 0
         replayed: list[JobRecord] = []
-        errors, first_failed = JobErrors(lambda: False), until
+        errors, done_until = JobErrors(lambda: False), self._settled_until(queue, until, now)
         seen, last, is_all = 0, since, False
         try:
             for page in self._oldest(queue, MAX_CHANGED, Between(since, until)):
@@ -233,8 +241,9 @@ class DeadLetterUpkeep:
                         job = self._replayed(rule, row)
                     except Exception as problem:  # noqa: BLE001 - one job must not stop the others
                         if last > until - FAILED_AGAIN_MS:
-                            first_failed = min(first_failed, Instant(last - 1))
-                        errors.note(row.id, problem)
+                            done_until = min(done_until, Instant(last - 1))
+                        if not isinstance(problem, ConflictError):
+                            errors.note(row.id, problem)
                         continue
                     if job is not None:
                         replayed.append(job)
@@ -243,15 +252,27 @@ class DeadLetterUpkeep:
             self.job_messages.send_for(replayed, now)
             # What the index may not show yet is looked for again.
             reached = min(until, Instant(now - INDEX_LAG_MS)) if is_all else last
-            reached = min(reached, first_failed)
+            reached = min(reached, done_until)
             if reached > since:
                 watermarks.move(name, reached)
         if replayed:
             _logger.info("Rule %s replayed %d jobs of queue %s", rule.name, len(replayed), queue)
         return len(replayed)
 
+    def _settled_until(self, queue: str, until: Instant, now: Instant) -> Instant:
+        """Return up to when no job is overdue that became due within the last hour.
+
+        Makes one query, and none for rules that wait for longer.
+        """
+        since = Instant(now - FAILED_AGAIN_MS)
+        overdue = self.changer.store.due(queue, since, until, 1).jobs
+        return Instant(overdue[0].due - 1) if overdue else until
+
     def _replayed(self, rule: ReplayRule, row: ListedJob) -> JobRecord | None:
-        """Replay one job, if it is still a dead letter and the rule applies to it."""
+        """Replay one job, if it is still a dead letter and the rule applies to it.
+
+        :raises ConflictError: its sequence has gone on, and another job has the turn.
+        """
         if rule.wanted.type and row.type != rule.wanted.type:
             return None
         clock = self.changer.clock

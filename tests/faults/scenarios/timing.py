@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.faults.running import Scenario
-from tests.faults.scenarios.parts import ALONE, FIRST, OBJECT, ONCE, QUICK, held
+from tests.faults.scenarios.parts import ALONE, FIRST, OBJECT, ONCE, QUICK, dead, held
 from tests.faults.world import World
 
 
@@ -82,12 +82,34 @@ def elsewhere(world: World) -> None:
     world.clock.advance(s=120)
 
 
-TIMING: Final = tuple(
+def dead_letters(world: World) -> None:
+    """Dead letters that a rule replays."""
+    for number in range(2):
+        dead(world, args=[number])
+
+
+def a_round(world: World) -> None:
+    """The timer, when rules look again."""
+    world.clock.advance(s=300)
+    world.tick()
+    world.flow()
+
+
+TIMING: Final = (
+    *(
+        Scenario(
+            name=f"tick-{before.__name__}",
+            before=before,
+            play=ticks,
+            queues=("one", "two") if before is elsewhere else ("default",),
+        )
+        for before in (far, retryable, lapsed, overrun, expired, uncovered, elsewhere, abandoned)
+    ),
     Scenario(
-        name=f"tick-{before.__name__}",
-        before=before,
-        play=ticks,
-        queues=("one", "two") if before is elsewhere else ("default",),
-    )
-    for before in (far, retryable, lapsed, overrun, expired, uncovered, elsewhere, abandoned)
+        name="tick-dead-letters",
+        before=dead_letters,
+        play=a_round,
+        then=lambda world: [a_round(world) for _ in range(2)] and None,
+        settings={"dead_letter_replay": '[{"name": "all", "delay": "PT1M", "max_replays": 1}]'},
+    ),
 )

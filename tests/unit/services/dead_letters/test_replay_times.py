@@ -13,7 +13,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import Between, JobList, Page
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.search import DeadLetterFilter
-from ojs_aws.services.dead_letters.upkeep import DeadLetterUpkeep, ReplayRule
+from ojs_aws.services.dead_letters.upkeep import FAILED_AGAIN_MS, DeadLetterUpkeep, ReplayRule
 from ojs_aws.services.stored_jobs.change import JobChanger
 from ojs_aws.services.upkeep.sweep_queue import INDEX_LAG_MS
 from ojs_aws.testing.deployment import FakeClock
@@ -42,6 +42,7 @@ class Queue:
     moves: list[int] = field(default_factory=list)
     listings: list[Between] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
+    overdue: int | None = None
 
     def replayed(self) -> int:
         """Do a round; how many were replayed."""
@@ -78,6 +79,11 @@ class Queue:
         rows = [replace(row_of(job), sort_key=str(job.discarded_at)) for job in self.jobs]
         found = [row for row in rows if between.since <= int(row.sort_key) <= between.until]
         return Page(tuple(found))
+
+    def due(self, _queue: str, since: Instant, until: Instant, _limit: int) -> Page:
+        is_in = self.overdue is not None and since <= self.overdue <= until
+        row = replace(row_of(a_job(9)), sort_key=str(self.overdue))
+        return Page((row,) if is_in else ())
 
     def load(self, job_id: str) -> JobRecord | None:
         self.reads.append(job_id)
@@ -123,6 +129,26 @@ def test_a_mark_is_written_only_where_it_moves(delay_ms: int, mark: int, moves: 
     queue = Queue([], mark, delay_ms)
     queue.replayed()
     assert queue.moves == moves
+
+
+HOUR_AGO = NOW - FAILED_AGAIN_MS
+REACHED = NOW - DELAY_MS
+
+
+@pytest.mark.parametrize(
+    ("overdue", "reached"),
+    [
+        (HOUR_AGO - 1, REACHED),
+        (HOUR_AGO, HOUR_AGO - 1),
+        (REACHED, REACHED - 1),
+        (REACHED + 1, REACHED),
+    ],
+)
+def test_a_mark_stays_before_jobs_that_are_overdue(overdue: int, reached: int) -> None:
+    """Each may become a dead letter of when it was due; one of an hour ago is not waited for."""
+    queue = Queue([], HOUR_AGO - 9, overdue=overdue)
+    queue.replayed()
+    assert queue.moves == [reached]
 
 
 def test_jobs_of_other_types_are_not_read() -> None:

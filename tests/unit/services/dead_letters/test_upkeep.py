@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from ojs_aws.config import Settings
+from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters import upkeep
 from ojs_aws.services.dead_letters.upkeep import FAILED_AGAIN_MS, UpkeepReport
+from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.stored_jobs.change import MOST
 from tests.simulation.world import World
-from tests.unit.services.dead_letters.test_service import die, with_rules
+from tests.unit.services.dead_letters.test_service import KEPT, die, with_rules
 
 ANY = {"name": "all", "filter": {}, "delay": "PT0S", "max_replays": 1}
 
@@ -150,3 +152,36 @@ def test_dead_letters_that_cannot_be_pruned_do_not_hold_up_replays(
 
     monkeypatch.setattr(upkeep.DeadLetterUpkeep, "_prune", broken)
     assert tick(world) == UpkeepReport(replayed=1, failed=1)
+
+
+def test_a_job_that_the_sweep_discards_late_is_replayed() -> None:
+    """It is discarded as of when its reservation ended, before where the rule came to."""
+    world = with_rules(ANY)
+    once: dict[str, Any] = {"retry": KEPT}
+    died = Job(type="demo.echo", args=[1], **once)
+    world.registry.ensure("default", world.clock.now())
+    assert world.backend.jobs.push(died).record is not None
+    request = FetchRequest(("default",), worker_id="w", visibility_timeout_ms=30_000)
+    assert world.backend.jobs.fetch(request)
+    tick(world)
+    tick(world)
+    world.backend.upkeep.sweep.tick()
+    assert world.stored.jobs[died.id].is_dead_letter
+    assert tick(world).replayed == 1
+
+
+def test_dead_letters_whose_sequences_went_on_keep_no_others_waiting() -> None:
+    """They are no errors, which would end the round; one of them may have its turn later."""
+    world = with_rules(ANY)
+    passed: dict[str, Any] = {"sequence": {"key": "k", "on_discard": "skip"}}
+    for _ in range(MOST + 1):
+        die(world, **passed)
+        assert world.backend.sequence_advance.advance("", "k")
+    head = world.backend.jobs.push(Job(type="demo.echo", args=[1], **passed)).record
+    assert head is not None
+    other = die(world, priority=9)
+    assert tick(world) == UpkeepReport(replayed=1)
+    assert world.stored.jobs[other.id].state is JobState.AVAILABLE
+    world.backend.jobs.cancel(head.id)
+    assert world.backend.sequence_advance.advance("", "k")
+    assert tick(world) == UpkeepReport(replayed=1)
