@@ -169,6 +169,20 @@ def test_a_counter_that_was_quiet_is_corrected_if_it_is_wrong(
     assert depths.corrections == corrections
 
 
+@pytest.mark.parametrize(("jobs", "minutes"), [(5_000, 1), (100_000, 20)])
+def test_a_recount_of_a_quiet_queue_costs_a_query_a_minute(jobs: int, minutes: int) -> None:
+    """One query reads five thousand jobs: with more, they are counted more rarely."""
+    clock, depths = FakeClock(NOW), Counted(Depth(jobs=jobs, version=1), jobs)
+    recount = DepthRecount(lambda: cast("Depths", depths), clock)
+    assert recount.recount("q") is None
+    clock.advance(ms=QUIET_MS)
+    assert recount.recount("q") == 0
+    clock.advance(ms=minutes * 60_000 - 1)
+    assert recount.recount("q") is None
+    clock.advance(ms=1)
+    assert recount.recount("q") == 0
+
+
 def looked_at(*settings: QueueSettings, used: Sequence[str] = ()) -> list[str]:
     """The queues that a tick counts."""
     depths = Counted(None, 0)
