@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from ojs_aws.adapters.dynamodb.jobs.lists import Lists
 from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+from ojs_aws.adapters.dynamodb.names import GPK, GSK, PK, SK, list_key
 from ojs_aws.adapters.dynamodb.queues.depths import Depths
 from ojs_aws.bootstrap import job_store
 from ojs_aws.domain.errors import InvalidRequestError
@@ -115,6 +118,27 @@ def test_a_long_line_does_not_hide_the_others(store: JobStore) -> None:
     page = store.listed("default", JobList.READY, 12, newest_first=False)
     assert len(page.jobs) == 8
     assert page.cursor
+
+
+def test_a_page_of_a_line_that_is_empty_hides_no_jobs(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query may find none and say that there are more."""
+    insert(store, *map(ready, range(1, 7)))
+    page_of = Lists.page_of
+
+    def halting(
+        lists: Lists, partition: str, limit: int, *, start: Any = None, **more: Any
+    ) -> tuple[list[Any], Any]:
+        rows, last = page_of(lists, partition, limit, start=start, **more)
+        if start is not None or partition != list_key("default", JobList.READY, 1) or not rows:
+            return rows, last
+        begin = {name: rows[0][name] for name in (GPK, GSK, PK, SK)}
+        return [], begin | {PK: {"S": rows[0][PK]["S"][:-1]}}
+
+    monkeypatch.setattr(Lists, "page_of", halting)
+    rows = walked(store, JobList.READY, 40)
+    assert [row.id for row in rows] == [ready(n).id for n in range(1, 7)]
 
 
 def test_due_jobs_come_from_all_lines(store: JobStore) -> None:

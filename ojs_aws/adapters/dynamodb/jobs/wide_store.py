@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ojs_aws.adapters.dynamodb import names as n
@@ -153,7 +154,10 @@ class WideLists:
         *,
         newest_first: bool,
     ) -> tuple[list[Row], bool]:
-        """Return the rows of one line behind a place, and whether there are more."""
+        """Return the rows of one line behind a place, and whether there are more.
+
+        Runs one query, and another one where a page is empty, and more may follow.
+        """
         start: Item | None = None
         partition = n.list_key(self.queue, name, shard)
         if place is not None and place.shard == shard:
@@ -164,9 +168,12 @@ class WideLists:
             between = (max(low, least), min(high, most))
             if between[0] > between[1]:
                 return [], False
-        rows, last = self.lists.page_of(
-            partition, limit, between=between, start=start, backwards=newest_first
+        page_of = partial(
+            self.lists.page_of, partition, limit, between=between, backwards=newest_first
         )
+        rows, last = page_of(start=start)
+        while last and not rows:
+            rows, last = page_of(start=last)
         return [Row(read_string(row, n.GSK), shard, row) for row in rows], bool(last)
 
     def count_priorities(self) -> tuple[dict[int, int], bool]:
