@@ -120,8 +120,8 @@ class Worker(BaseWorker):
             registry=registry,
             missing_handler_wait_s=missing_handler_wait_s,
         )
-        if isinstance(concurrency, str) or concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
-            raise ValueError("concurrency and heartbeat_s are positive numbers, grace_s none below 0")
+        if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
+            raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
         self._weights = queues if isinstance(queues, Mapping) else None
         self._turns = Turns(self._weights or ())
         self.concurrency, self.grace_s = concurrency, grace_s

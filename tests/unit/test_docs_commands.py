@@ -58,6 +58,19 @@ def test_every_benchmark_has_its_row() -> None:
     assert all(importlib.util.find_spec(name) for name in modules)
 
 
+def test_each_curl_that_sends_a_body_names_its_type() -> None:
+    """The API refuses the type that curl sends else."""
+    sends = [
+        each
+        for page in PAGES
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+        for each in re.split(r"^(?=.*\bcurl )", block, flags=re.MULTILINE)
+        if re.search(r"\bcurl .*\s(-d|--data)\b", each, re.DOTALL)
+    ]
+    assert sends
+    assert not [each for each in sends if "Content-Type: " not in each]
+
+
 def _spans(text: str) -> list[str]:
     """Return the code of a page: its blocks for a shell, and what stands between backticks."""
     blocks = re.findall(r"```(?:sh|text|console)?\n(.*?)```", text, re.DOTALL)

@@ -185,7 +185,8 @@ def check_range(since: Instant | None, until: Instant | None, name: str = "until
     :raises InvalidRequestError: it does.
     """
     if since is not None and until is not None and until < since:
-        raise field_error(name, f"The '{name}' attribute must not be before 'since'.")
+        unsent = ", which is now where it is not sent" * (name == "as_of")
+        raise field_error(name, f"The 'since' attribute must not be after '{name}'{unsent}.")
 
 
 MAX_COUNTED: Final = 50

@@ -420,5 +420,3 @@ async def test_what_the_command_line_says_replaces_what_the_worker_says() -> Non
         bench.worker.override(queues=["A b"])
     with pytest.raises(ValueError, match="positive"):
         bench.worker.override(concurrency=0)
-    with pytest.raises(ValueError, match="concurrency and heartbeat_s are positive numbers"):
-        Bench(concurrency="10")  # as from an environment variable

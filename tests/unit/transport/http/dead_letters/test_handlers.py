@@ -237,6 +237,10 @@ def test_an_as_of_before_since_is_refused(api: Api, path: str, member: dict[str,
     body = {"confirm": True, "as_of": early, "filter": {"since": late, **member}}
     refused = api.post(path, body)
     assert (refused.status, refused.error["details"]["field"]) == (400, "as_of")
+    unsent = api.post(
+        path, {"dry_run": True, "filter": {"since": "2999-01-01T00:00:00Z", **member}}
+    )
+    assert "'since' attribute must not be after 'as_of', which is now" in unsent.error["message"]
 
 
 def test_a_dry_run_counts_more_than_a_change_takes(api: Api) -> None:
