@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -225,33 +224,6 @@ def reactions(lifecycle: Lifecycle) -> dict[str, Callable[[], None]]:
         "SIGTSTP": lambda: lifecycle.quiet("SIGTSTP"),
         "SIGCONT": lambda: lifecycle.resume("SIGCONT"),
     }
-
-
-@contextmanager
-def signals_to(lifecycle: Lifecycle) -> Iterator[None]:
-    """Let this process's signals change a lifecycle of the running event loop.
-
-    Where signals cannot be handled (Windows, or another than the main thread) the directives of
-    heartbeats remain.
-    """
-    loop = asyncio.get_running_loop()
-    handled: list[int] = []
-    for name, react in reactions(lifecycle).items():
-        number = getattr(signal, name, None)
-        if number is None:
-            continue
-        try:
-            loop.add_signal_handler(number, react)
-        except (NotImplementedError, RuntimeError, ValueError):
-            _logger.warning("%s cannot be handled here", name)
-        else:
-            handled.append(number)
-    try:
-        yield
-    finally:
-        for number in handled:
-            with suppress(RuntimeError):
-                loop.remove_signal_handler(number)
 
 
 async def drain(

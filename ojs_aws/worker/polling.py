@@ -20,18 +20,11 @@ from ojs_aws.middleware.hooks import Hooks
 from ojs_aws.typed_jobs.declarations import all_open
 from ojs_aws.typed_jobs.jobs import Jobs
 from ojs_aws.worker.base import NO_HANDLERS, BaseWorker
+from ojs_aws.worker.event_loop import run_to_end, signals_to
 from ojs_aws.worker.executor import ActiveJob, ActiveJobs, Executor, about
 from ojs_aws.worker.failure import WAIT_S
 from ojs_aws.worker.job_logs import JobLines
-from ojs_aws.worker.lifecycle import (
-    LAST_WORDS_S,
-    MAX_FETCH,
-    Lifecycle,
-    Polls,
-    Turns,
-    drain,
-    signals_to,
-)
+from ojs_aws.worker.lifecycle import LAST_WORDS_S, MAX_FETCH, Lifecycle, Polls, Turns, drain
 from ojs_aws.worker.over_http import ServerAccess, about_worker, jobs_and_url, url_of
 from ojs_aws.worker.registry import HandlerRegistry
 from ojs_aws.worker.reports import Heartbeats, Reporter
@@ -196,7 +189,7 @@ class Worker(BaseWorker):
                     await self.serve()
 
         with for_process(self):
-            asyncio.run(main())
+            run_to_end(main())
 
     async def serve(self) -> None:
         """Work until the lifecycle ends: fetch and execute, then drain. Ignores signals.

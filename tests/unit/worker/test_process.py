@@ -23,10 +23,20 @@ from tests.unit.client.doubles import JOB_ID
 pytestmark = pytest.mark.thorough
 
 PROGRAM = """
-import sys, time
+import asyncio, sys, time
 from ojs_aws.worker import Worker
 
 worker = Worker(sys.argv[1], queues=["q"], grace_s=float(sys.argv[3]), middleware=[])
+
+@worker.handler("a.stubborn")
+async def ignore(ctx, seconds):
+    print("begun", flush=True)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            pass
 
 @worker.handler("a.b")
 def handle(ctx, seconds):
@@ -46,9 +56,10 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, job_type: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.jobs = [{"id": JOB_ID, "type": "a.b", "queue": "q", "args": [seconds], "attempt": 1}]
+        job = {"id": JOB_ID, "type": job_type, "queue": "q", "args": [seconds], "attempt": 1}
+        self.jobs = [job]
         self.received: list[tuple[str, dict[str, Any]]] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -81,8 +92,10 @@ class _Handler(BaseHTTPRequestHandler):
 def start(tmp_path: Path) -> Iterator[Any]:
     running: list[tuple[subprocess.Popen[str], Server]] = []
 
-    def launch(seconds: float, grace_s: float = 20.0) -> tuple[subprocess.Popen[str], Server]:
-        server, program = Server(seconds), tmp_path / "program.py"
+    def launch(
+        seconds: float, grace_s: float = 20.0, job_type: str = "a.b"
+    ) -> tuple[subprocess.Popen[str], Server]:
+        server, program = Server(seconds, job_type), tmp_path / "program.py"
         program.write_text(PROGRAM)
         process = subprocess.Popen(
             [sys.executable, str(program), server.url, "-", str(grace_s)],
@@ -123,9 +136,10 @@ def test_sigterm_lets_the_job_finish_and_ends_cleanly(start: Any) -> None:
     assert verbs(server)[draining:].count("fetch") <= 1
 
 
-def test_the_grace_period_ends_a_process_whose_handler_does_not(start: Any) -> None:
+@pytest.mark.parametrize("job_type", ["a.b", "a.stubborn"])
+def test_the_grace_period_ends_a_process_whose_handler_does_not(start: Any, job_type: str) -> None:
     """WRK-011, WRK-012: it is gone long before the handler would be, and the job goes back."""
-    process, server = start(2 * HUNG_S, grace_s=0.5)
+    process, server = start(2 * HUNG_S, grace_s=0.5, job_type=job_type)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=HUNG_S)
     assert process.returncode == 0
