@@ -8,10 +8,11 @@ an invocation each time it comes back, and so it must have a reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ojs_aws.adapters.dynamodb.names import job_pk
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines
 from ojs_aws.domain.timestamps import Instant
@@ -55,6 +56,8 @@ class Sending:
     :ivar replacing: how many messages for a job a process has sent in place of others that it has
         not deleted yet. These others stay if it dies now: no message may be lost.
     :ivar swept: when a process has last sent a message for a job, as it stands now, in its sweep.
+    :ivar put: what processes have tried to store in their ticks: the jobs of cron jobs. One that a
+        process stored which died then is found, and gets its message, however long it is ready.
     """
 
     now: Callable[[], int]
@@ -66,6 +69,7 @@ class Sending:
     unbound: Counter[str] = field(default_factory=Counter)
     replacing: dict[str, Counter[str]] = field(default_factory=dict)
     swept: dict[Sent, int] = field(default_factory=dict)
+    put: set[tuple[str, str]] = field(default_factory=set)
 
     def sent(self, queue: str, job_id: str, named: int, total: int) -> None:
         """A message was sent; workers that set messages aside send others in their place.
@@ -75,7 +79,9 @@ class Sending:
         """
         process, kind = self.who()
         job = self.jobs.get(job_id)
-        is_swept = bool(process) and kind == SWEEP and not self.is_in_batch(job_id)
+        is_put = (process, job_pk(job_id)) in self.put
+        self.put.discard((process, job_pk(job_id)))
+        is_swept = bool(process) and kind == SWEEP and not (is_put or self.is_in_batch(job_id))
         if is_swept and job is not None and self._is_ready_for_long(job):
             self._check_swept((process, job_id, job.version, self.pauses(queue)), queue, total)
         is_late = not process and kind in LAMBDA  # what it was to replace has stayed
@@ -85,6 +91,11 @@ class Sending:
         doubled = sum(each[job_id] for each in self.replacing.values())
         if named > MOST_BY_OTHERS + self.unbound[job_id] + doubled:
             self.breach(f"job {job_id[-4:]} has {named} messages")
+
+    def puts(self, partitions: Iterable[str]) -> None:
+        """A process puts items of these partitions."""
+        process, kind = self.who()
+        self.put |= {(process, each) for each in partitions if kind == SWEEP}
 
     def replaced(self, process: str) -> None:
         """A process has deleted what it sent others for, or ended without a fault."""

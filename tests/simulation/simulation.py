@@ -457,6 +457,8 @@ class Simulation:
 
     def _carried_out(self, call: Call, effect: Callable[[], Answer]) -> Answer:
         self._call = call
+        if call.operation == "PutItem":
+            self.sending.puts(partitions_of(call))
         try:
             return effect()
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ojs_aws.domain.conflicts import AlreadyStoredError
 from ojs_aws.domain.envelope import Job
 from ojs_aws.services.stored_jobs.messages import MAX_ASIDE_S
 from tests.simulation.fault_profile import FaultProfile
@@ -40,6 +41,25 @@ def test_a_sweep_that_sends_again_too_soon_is_noticed() -> None:
         ready_job(sim)
         send(sim, "tick")
         sim.advance(AGAIN_MS - 1)
+        with pytest.raises(BrokenPromiseError, match=r"the sweep sent a message for job .* again"):
+            send(sim, "tick")
+
+
+def test_a_cron_job_that_is_enqueued_again_is_no_sweep() -> None:
+    """The process that stored its job may have died before it sent a message."""
+    with Simulation(FaultProfile()) as sim:
+        ready_job(sim)
+        (job,) = sim.stored.jobs.values()
+
+        def again(process: Process) -> None:
+            with pytest.raises(AlreadyStoredError):
+                process.backend.stores.store.insert(job)
+            process.backend.job_messages.send_for([job], process.clock.now())
+
+        for _ in range(3):
+            sim.begin(Cause(kind="tick"), again, FAR)
+            sim.check()
+        send(sim, "tick")
         with pytest.raises(BrokenPromiseError, match=r"the sweep sent a message for job .* again"):
             send(sim, "tick")
 
