@@ -12,7 +12,7 @@ from ojs_aws.cli.queue_names import all_queues, known_queue
 from ojs_aws.cli.terminal.options import DryRun, Yes, moment, pair_of
 from ojs_aws.cli.terminal.output import Columns
 from ojs_aws.cli.terminal.session import Session, command, misuse, pages
-from ojs_aws.cli.terminal.tables import age_text, rates_of, spread_text
+from ojs_aws.cli.terminal.tables import age_text, counted, rates_of, spread_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,14 +157,14 @@ async def purge_queue(
         deleted, cancelled = await _purge(session, name, state, before, is_dry=True)
         if dry_run:
             data |= {"dry_run": True, "deleted": deleted, "cancelled": cancelled}
-            said = f"{deleted} jobs would be deleted, {cancelled} cancelled."
+            said = f"{counted(deleted, 'job')} would be deleted, {cancelled} cancelled."
             session.out.said(said, data)
             return
         question = f"Delete {deleted} and cancel {cancelled} jobs of queue {name}?"
         session.confirm(question, is_sure=False)
     deleted, cancelled = await _purge(session, name, state, before, is_dry=False)
     data |= {"deleted": deleted, "cancelled": cancelled}
-    session.out.said(f"{deleted} jobs deleted, {cancelled} cancelled.", data)
+    session.out.said(f"{counted(deleted, 'job')} deleted, {cancelled} cancelled.", data)
 
 
 async def _purge(
@@ -198,18 +198,22 @@ async def create_queue(session: Session, name: Name, settings: Settings = None) 
     session.out.fields(made.described)
 
 
+_REPEATED = {"queue", "status", "paused", "configuration"}
+"""Members that others say, too."""
+
+
 @command(app, "settings", epilog="Example: ojs-aws queues settings bulk")
 async def queue_settings(session: Session, name: Name) -> None:
     """Show the settings of a queue."""
     found = await session.client.queues.settings(name)
-    session.out.fields(found.described)
+    session.out.fields(found.described, hidden=_REPEATED)
 
 
 @command(app, "configure", epilog="Example: ojs-aws queues configure bulk max_size=5000 retention=")
 async def configure_queue(session: Session, name: Name, settings: Settings = None) -> None:
     """Change the named settings of a queue."""
     found = await session.client.queues.configure(name, _changes(settings))
-    session.out.fields(found.described)
+    session.out.fields(found.described, hidden=_REPEATED)
 
 
 @command(app, "drain", epilog="Example: ojs-aws queues drain bulk")

@@ -22,6 +22,7 @@ from ojs_aws.cli.keys import AsJson, EndpointUrl, Table, with_aws
 from ojs_aws.cli.terminal.options import moment
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode, Session, command, misuse
+from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
     from ojs_aws.bootstrap import AwsClients
@@ -138,7 +139,7 @@ async def messages(session: Session, dry_run: DryRun = False) -> None:
         f"{counts['workflows']} workflows."
     )
     if counts["paused"]:
-        text += f"\n{counts['paused']} jobs wait in paused queues: ojs-aws queues resume."
+        text += f"\nIn paused queues: {counted(counts['paused'], 'job')}. ojs-aws queues resume"
     shown: dict[str, JsonValue] = {name: counts[name] for name in _COUNTED}
     session.out.said(text, {"dry_run": dry_run, "queues": [*queues], **shown})
 

@@ -12,6 +12,7 @@ import typer
 from ojs_aws.cli.jobs.reports import show_job_with_failures
 from ojs_aws.cli.terminal.options import JobId, arguments_of, pair_of
 from ojs_aws.cli.terminal.session import Session, command, misuse
+from ojs_aws.cli.terminal.tables import counted
 
 if TYPE_CHECKING:
     from ojs_aws.domain.envelope import Job
@@ -123,7 +124,7 @@ async def _enqueue_file(session: Session, file: Path) -> None:
                 raise
             done += len(batch)
             step(len(batch))
-    session.out.said(f"Enqueued {done} jobs.", {"enqueued": done})
+    session.out.said(f"Enqueued {counted(done, 'job')}.", {"enqueued": done})
 
 
 def _jobs_of(file: Path) -> list[Job]:

@@ -16,7 +16,7 @@ from ojs_aws.cli.jobs.reports import dead_workers, more_text, show_failures, tim
 from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import JobId
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
-from ojs_aws.cli.terminal.tables import age_text, with_ages
+from ojs_aws.cli.terminal.tables import age_text, counted, with_ages
 
 if TYPE_CHECKING:
     from ojs_aws.client.areas.entries import JobPage
@@ -93,7 +93,7 @@ async def list_jobs(
     if not jobs:
         await say_if_unknown(session, wanted.queue)
     if (examined := sum(page.examined for page in read)) > len(jobs):
-        session.out.hint(f"Looked at {examined} jobs.")
+        session.out.hint(f"Looked at {counted(examined, 'job')}.")
     if text := more_text("job", len(jobs), read):
         session.out.hint(text)
 

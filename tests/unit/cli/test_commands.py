@@ -104,7 +104,7 @@ def test_messages_are_sent_again_after_a_restore(cli: Cli, world: World) -> None
     assert "Sent 1 messages for ready jobs and 0 for jobs that are due soon, in 1 queues" in message
     assert world.messages.receive("default", 10, 1)
     world.backend.queues.service.pause("default")
-    assert "1 jobs wait in paused queues" in cli.run("restore", "messages").out
+    assert "In paused queues: 1 job. ojs-aws queues resume" in cli.run("restore", "messages").out
 
 
 def test_the_version_is_reported() -> None:
