@@ -88,9 +88,12 @@ class BulkServices(_ServicesOnJobs):
 class DeadLetterServices(FeatureServices):
     """Holds dead letters, one or many, and the rules that replay and prune them."""
 
-    def __init__(self, shared: Foundation, queues: QueueServices, bulk: BulkServices) -> None:
+    def __init__(
+        self, shared: Foundation, queues: QueueServices, jobs: JobServices, bulk: BulkServices
+    ) -> None:
         super().__init__(shared)
         self._queues = queues
+        self._jobs = jobs
         self._bulk = bulk
 
     @property
@@ -114,6 +117,7 @@ class DeadLetterServices(FeatureServices):
             shared.changer,
             shared.job_messages,
             self._queues.rules,
+            lambda: self._jobs.push.job_builder,
         )
 
     @cached_property

@@ -26,6 +26,7 @@ from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
+    from ojs_aws.services.jobs.build import JobBuilder
 
 MAX_OFFSET: Final = 1000
 MAX_SAMPLED: Final = 500
@@ -72,13 +73,17 @@ class DeadLetterStats:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """Lists, reads, retries and deletes dead letters."""
+    """Lists, reads, retries and deletes dead letters.
+
+    :ivar job_builder: knows the settings of queues; asked for by who changes a job's queue.
+    """
 
     store: JobStore
     rows: DeadLetterSearch
     changer: JobChanger
     job_messages: JobMessages
     rules: QueueRules
+    job_builder: Callable[[], JobBuilder]
 
     def list(
         self,
@@ -164,7 +169,8 @@ class DeadLetters:
         :raises ConflictError: it is not discarded.
         """
         clock = self.changer.clock
-        changes = EnvelopeOverride(override or {}, self.rules, self.store.fits_inline)
+        fits = self.store.fits_inline
+        changes = EnvelopeOverride(override or {}, self.rules, fits, self.job_builder)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             lifecycle.require(job, "retry", JobState.DISCARDED)
@@ -206,11 +212,13 @@ class EnvelopeOverride:
     """Holds changes to an envelope: objects (``meta``, ``retry``) are merged, others replaced.
 
     :ivar fits: whether a document stays in its job's item.
+    :ivar job_builder: see :class:`DeadLetters`.
     """
 
     changes: Mapping[str, JsonValue]
     rules: QueueRules
     fits: Callable[[RawJson], bool]
+    job_builder: Callable[[], JobBuilder]
 
     def __post_init__(self) -> None:
         """Refuse members that cannot be changed.
@@ -241,12 +249,15 @@ class EnvelopeOverride:
                 given[name] = encode({**old, **value})
             else:
                 given[name] = encode(value)
-        envelope = read_envelope(Job.from_members(given), now)
+        changed_job = Job.from_members(given)
+        envelope = read_envelope(changed_job, now)
         if envelope.tenant != job.tenant:
             message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."
             raise field_error("override.meta.tenant_id", message)
         self.rules.admit(envelope.queue)
         stays = envelope.queue == job.queue
+        if not stays:
+            envelope = self.job_builder().with_share(changed_job, envelope)
         changed = replace(
             job,
             queue=envelope.queue,

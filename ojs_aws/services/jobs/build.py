@@ -153,6 +153,13 @@ class JobBuilder:
             envelope = self._with_share(job, envelope, settings)
         return self._new(envelope, document, state, now, _unique_key(job, envelope), config)
 
+    def with_share(self, job: Job, envelope: Envelope) -> Envelope:
+        """Return an envelope with whose share of its queue the job uses, if the queue is fair."""
+        settings = self.settings.of(envelope.queue)
+        if envelope.fairness is None and settings.config.fair_by is None:
+            return envelope
+        return self._with_share(job, envelope, settings)
+
     def _with_share(self, job: Job, envelope: Envelope, settings: PushSettings) -> Envelope:
         """Return an envelope with whose share of its queue the job uses."""
         from ojs_aws.domain.fairness import share_of  # few queues are fair

@@ -266,6 +266,21 @@ def test_dlq_003_a_dead_letter_may_be_changed_on_its_way_back(world: World) -> N
     assert world.backend.jobs.fetch(FetchRequest(("default",))) == []
 
 
+def test_a_dead_letter_that_goes_to_a_fair_queue_has_its_share(world: World) -> None:
+    """Also where this process has fetched nothing of that queue: else it would stand last."""
+    dead = die(world, meta={"customer": "small"})
+    world.backend.queues.config.change("fair", {"fairness": {"by": "meta.customer"}})
+    for _ in range(9):
+        job = Job(type="demo.echo", args=[], queue="fair", meta={"customer": "big"})
+        world.backend.jobs.push(job)
+    world.clock.advance(s=60)
+    again = world.backend.dead_letters.service.retry(dead.id, {"queue": "fair"})
+    assert again.fairness is not None
+    assert again.fairness.key == "small"
+    first = world.backend.jobs.fetch(FetchRequest(("fair",), 2, "w"))
+    assert dead.id in {each.id for each in first}
+
+
 def test_a_dead_letter_in_another_queue_leaves_limit_and_share_behind(world: World) -> None:
     """Those of its old queue; what it names itself goes with it."""
     plain = die(world, rate_limit={"concurrency": 1})
