@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import pytest
 
@@ -22,7 +25,7 @@ from ojs_aws.testing import OjsServer
 from ojs_aws.worker.delivery.answers import DeliveryError, EndpointError, WrongEndpointError
 from ojs_aws.worker.delivery.endpoint import HttpDelivery
 from tests.lambda_runtimes import tool
-from tests.load import HUNG_S
+from tests.load import HUNG_S, wait_until
 
 pytestmark = pytest.mark.thorough
 
@@ -161,3 +164,48 @@ def test_the_examples_of_the_sdks_name_what_their_drivers_call() -> None:
         names = re.findall(r"(?:ojs\.|new |\bworker\.|\bclient\.)(\w+)", code)
         assert names
         assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+class Busy(BaseHTTPRequestHandler):
+    """Answers 503 to the first FETCH and the first ACK, and has a job for each other FETCH."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        """Note what is asked."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        is_first = self.path not in self.asked
+        self.asked.append(self.path)
+        job = {"id": "1", "type": "email.send", "args": ["a"], "reservation_id": "r"}
+        body = json.dumps({"error": {"code": "c", "message": "m"}} if is_first else {"jobs": [job]})
+        self.send_response(503 if is_first else 200)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    "name", ["worker.mjs", pytest.param("main.go", marks=pytest.mark.slow), "worker.py"]
+)
+def test_a_worker_of_the_page_outlives_a_busy_server(tmp_path: Path, name: str) -> None:
+    """It asks again after a FETCH that failed, and fetches the next job after an ACK that did."""
+    save(tmp_path)
+    command = [tool("node"), name] if name == "worker.mjs" else [sys.executable, "-I", name]
+    if name == "main.go":
+        subprocess.run([tool("go"), "build", "-o", "jobs", name], cwd=tmp_path, check=True)
+        command = [str(tmp_path / "jobs"), "work"]
+    Busy.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        environ = {**os.environ, "OJS_URL": f"http://127.0.0.1:{server.server_address[1]}"}
+        worker = subprocess.Popen(command, cwd=tmp_path, env=environ)
+        try:
+            acks = "/ojs/v1/workers/ack"
+            wait_until(lambda: worker.poll() is not None or Busy.asked.count(acks) > 1)
+            assert worker.poll() is None
+        finally:
+            worker.kill()
+            worker.wait(timeout=HUNG_S)
+            server.shutdown()
