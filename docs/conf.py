@@ -46,6 +46,7 @@ html_theme_options = {
     ],
 }
 html_title = "ojs-aws"
+html_favicon = "_static/logo-light.svg"
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
