@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -18,9 +19,15 @@ NAME: Final = "ojs_aws"
 
 def function_logger(environ: Mapping[str, str] = os.environ) -> Logger:
     """Make the log of a function; POWERTOOLS_LOG_LEVEL sets its level."""
-    logger = Logger(service=NAME)
+    logger = Logger(service=NAME, json_serializer=line_of)
     raise_level(logging.getLogger(NAME), environ)
     return logger
+
+
+def line_of(said: Mapping[str, object]) -> str:
+    """Return a line of the log, with an escape for half of a surrogate pair: UTF-8 has none."""
+    text = json.dumps(said, default=str, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager

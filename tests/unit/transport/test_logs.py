@@ -73,6 +73,21 @@ def test_lines_of_workers_requests_name_the_job(
     assert lines(written)[-1]["job_id"] == JOB
 
 
+def test_a_line_that_names_half_of_a_surrogate_pair_is_written(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JSON can say it, and UTF-8 cannot: the line would be lost."""
+    written = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    logger = function_logger()
+    monkeypatch.setattr(logger.registered_handler, "stream", written)
+    refused = Api(world.backend, logger).post("/jobs", r'{"type": "é\ud800", "args": []}')
+    written.seek(0)
+    assert (refused.status, ascii(json.loads(written.read())["job_type"])) == (
+        400,
+        r"'\xe9\ud800'",
+    )
+
+
 def test_a_batch_names_its_jobs_up_to_a_number(api: Api, written: io.StringIO) -> None:
     """So that a line stays a line."""
     api.post("/jobs/batch", {"jobs": [{"type": "a.b", "args": [n]} for n in range(30)]})

@@ -12,7 +12,9 @@ from ojs_aws.transport.http.routes import ROUTES, Route
 from tests.api import Api
 
 FAULT: Final = 500
-ODD: Final[tuple[Any, ...]] = (None, [], [{}], {}, {"a": 1}, "", "\ud800", True, -1, 1e308, 10**40)
+ODD: Final[tuple[Any, ...]] = (
+    *(None, [], [{}], {}, {"a": 1}, "", "\ud800", "a\ud800\0", True, -1, 1e308, 10**40),
+)
 JOB_ID: Final = "019539a4-b68c-7def-8000-1a2b3c4d5e6f"
 
 
