@@ -16,7 +16,7 @@ def listed(
     """
     while True:
         answer = ask(**request)
-        yield from answer[member]
+        yield from answer.get(member, ())
         if not (following := answer.get(goes_on or begins)):
             return
         request[begins] = following

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ojs_aws.adapters.errors import ignoring, translated
+from ojs_aws.adapters.pages import listed
 from ojs_aws.adapters.sqs import MISSING
 from ojs_aws.domain.errors import BackendError, InvalidRequestError
 from ojs_aws.topology import (
@@ -113,17 +114,10 @@ class QueuesOfFirstUse:
     def _named(self) -> list[str]:
         """Return the URLs of all queues whose names begin like the deployment's."""
         begin = any_queue_name(self.prefix).removesuffix("*")
-        urls: list[str] = []
-        more: Any = {}
-        while True:
-            with translated("ListQueues"):
-                answer = self.client.list_queues(
-                    QueueNamePrefix=begin, MaxResults=QUEUES_OF_A_PAGE, **more
-                )
-            urls += answer.get("QueueUrls", [])
-            if not (token := answer.get("NextToken")):
-                return urls
-            more = {"NextToken": token}
+        most = QUEUES_OF_A_PAGE
+        ask = self.client.list_queues
+        with translated("ListQueues"):
+            return [*listed(ask, "QueueUrls", "NextToken", QueueNamePrefix=begin, MaxResults=most)]
 
 
 @dataclass(frozen=True, slots=True)

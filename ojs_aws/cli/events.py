@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import moment
 from ojs_aws.cli.terminal.output import Output
+from ojs_aws.cli.terminal.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Session, command
 from ojs_aws.cli.terminal.tables import age_text, printable, rates_of
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ojs_aws.cli.queue_names import all_queues, known_queue
 from ojs_aws.cli.terminal.options import DryRun, Yes, moment, pair_of
 from ojs_aws.cli.terminal.output import Columns
+from ojs_aws.cli.terminal.queue_names import all_queues, known_queue
 from ojs_aws.cli.terminal.session import Session, command, misuse, pages
 from ojs_aws.cli.terminal.tables import age_text, counted, rates_of, spread_text
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ojs_aws.cli.queue_names import say_if_unknown
+from ojs_aws.cli.terminal.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Session, command, listed
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.queue_names import say_if_unknown
+from ojs_aws.cli.terminal.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Done, Session, command, each_named, misuse, pages
 from ojs_aws.cli.terminal.tables import age_text, when_text, with_ages
 from ojs_aws.domain.workers import Strategy

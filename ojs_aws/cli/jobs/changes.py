@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.jobs.reports import MAX_NAMED, left_text, message_of_job, outcome_members
-from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import DryRun, JobId, Yes, moment
+from ojs_aws.cli.terminal.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Done, ExitCode, Session, command, each_named, misuse
 from ojs_aws.cli.terminal.tables import counted
 

@@ -16,9 +16,9 @@ from ojs_aws.cli.jobs.reports import (
     total_members,
 )
 from ojs_aws.cli.jobs.views import error_text
-from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import JobId, json_of, moment
 from ojs_aws.cli.terminal.output import flat
+from ojs_aws.cli.terminal.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import (
     Done,
     ExitCode,

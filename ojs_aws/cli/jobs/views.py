@@ -13,8 +13,8 @@ import typer
 
 from ojs_aws.cli.jobs import changes as group
 from ojs_aws.cli.jobs.reports import dead_workers, more_text, show_failures, timeline, total_members
-from ojs_aws.cli.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.options import JobId
+from ojs_aws.cli.terminal.queue_names import say_if_unknown
 from ojs_aws.cli.terminal.session import Session, command, listed, misuse
 from ojs_aws.cli.terminal.tables import age_text, counted, with_ages
 

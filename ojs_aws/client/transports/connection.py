@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -26,7 +25,6 @@ from ojs_aws.domain.json_text import assemble, assemble_array, parse_object
 
 if TYPE_CHECKING:
     import httpx
-
 
 BASE_PATH: Final = "/ojs/v1"
 CONTENT_TYPE: Final = "application/openjobspec+json"
@@ -81,8 +79,7 @@ class HttpConnection:
         :param credentials: another way to authenticate, such as ``SigV4()``.
         :param timeout_s: for each send, in seconds.
         :param http_transport: replaces the network, in tests.
-        :raises ValueError: no http or https URL; two ways to authenticate; or an API key that would
-            go over plain HTTP to another machine.
+        :raises ValueError: no URL; two ways to authenticate; or a key over plain HTTP to elsewhere.
         """
         self.base = base_url(url)
         self._credentials = chosen_credentials(url, headers, api_key, credentials)
@@ -181,14 +178,14 @@ def base_url(url: str) -> str:
 
     :raises ValueError: no http or https URL.
     """
-    is_one = False
-    with suppress(ValueError):  # a port that is none, or half of an IPv6 address
+    try:
         parts = urlsplit(url)
-        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_one = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, or half of an IPv6 address
+        is_one = False
     if not is_one:
-        raise ValueError(
-            f"{without_password(url)!r} is no URL of an OJS server: expected https://host[:port][/path]"
-        )
+        shown, wanted = without_password(url), "https://host[:port][/path]"
+        raise ValueError(f"{shown!r} is no URL of an OJS server: expected {wanted}")
     stem = url.split("?", 1)[0].split("#", 1)[0].rstrip("/")
     return stem if stem.endswith(BASE_PATH) else stem + BASE_PATH
 

@@ -46,8 +46,7 @@ TRANSITIONS: Final[frozenset[tuple[JobState | None, JobState]]] = frozenset(
         (S.AVAILABLE, S.DISCARDED),
         (S.PENDING, S.DISCARDED),
         (S.RETRYABLE, S.DISCARDED),
-        # The operator's retry.
-        (S.DISCARDED, S.AVAILABLE),
+        (S.DISCARDED, S.AVAILABLE),  # the operator's retry
     }
 )
 """Every pair of states that may follow each other; None stands for a job that does not exist."""
@@ -220,11 +219,10 @@ def reprioritise(job: JobRecord, priority: int) -> JobRecord:
 def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
     """Move discarded -> available by hand: attempt 0, history kept apart (6.5.3).
 
-    An expiry in the past is removed, or the retry would be in vain; one in the future stays. A job
-    that ended while others of its sequence were before it waits for them no more.
+    An expiry in the past is removed: the retry would be in vain. A job of a sequence waits no more.
     """
-    is_over = job.expires_at is not None and job.expires_at <= now
     require(job, "retry", S.DISCARDED)
+    is_over = job.expires_at is not None and job.expires_at <= now
     return moved(
         job,
         S.AVAILABLE,

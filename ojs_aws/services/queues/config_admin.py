@@ -56,7 +56,7 @@ _LIVE: Final = ("available", "scheduled", "retryable", "pending", "active")
 class QueueConfigAdmin:
     """Creates, reads, changes and deletes queues.
 
-    :ivar recount: is told of bounds before a change is answered.
+    :ivar recount: gets the bounds before a change is answered.
     """
 
     store: QueueSettingsStore

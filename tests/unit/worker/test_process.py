@@ -56,7 +56,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, seconds: float, job_type: str) -> None:
+    def __init__(self, seconds: float, job_type: str = "a.b") -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         job = {"id": JOB_ID, "type": job_type, "queue": "q", "args": [seconds], "attempt": 1}
         self.jobs = [job]

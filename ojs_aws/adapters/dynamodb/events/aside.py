@@ -78,7 +78,7 @@ class AsideRecords(InTable):
 
 
 def _parts_of(text: str) -> list[Value]:
-    """Cut a text into parts that each fit an item, however badly they compress."""
+    """Return a text in parts that each fit an item, however badly they compress."""
     raw = text.encode()
     cuts = range(0, len(raw), MAX_CHUNK_BYTES)
     return [{"B": c.deflate(raw[at : at + MAX_CHUNK_BYTES])} for at in cuts]

@@ -34,7 +34,7 @@ async def known_queue(session: Session, name: str) -> str:
 async def say_if_unknown(session: Session, *names: str) -> None:
     """Say which of these queues do not exist, where nothing was found in them.
 
-    Scripts are told nothing, and nor is who may not list the queues.
+    Say nothing to scripts, nor to who may not list the queues.
     """
     from ojs_aws.domain.errors import OjsError
 
