@@ -56,16 +56,26 @@ class SequenceAdvance:
     job_messages: JobMessages
     settle: Callable[[Sequence], bool]
 
-    def advance(self, tenant: str, key: str, *, passes: str = "") -> bool:
+    def advance(
+        self,
+        tenant: str,
+        key: str,
+        *,
+        passes: str = "",
+        has_time: Callable[[], bool] = lambda: True,
+    ) -> bool:
         """Give the next job of a sequence its turn if the head has ended.
 
         Repeating it changes nothing.
 
         :param passes: a discarded job that counts as completed here, whatever its choice.
+        :param has_time: whether there is time for another step; the first one is always made.
         :returns: False if there is more to do: then call again.
         """
         most = 1
-        for _ in range(MAX_LOOKS):
+        for look in range(MAX_LOOKS):
+            if look and not has_time():
+                return False
             seen, rows = self.sequences.look(tenant, key, most)
             if seen is None:
                 return True
@@ -82,7 +92,7 @@ class SequenceAdvance:
             elif choice is OnDiscard.CANCEL and seen.batches and self.settle(seen):
                 pass  # jobs of a batch were put behind it; they are cancelled, too
             elif choice is OnDiscard.CANCEL and rows:
-                self._cancel(seen, rows, jobs)
+                self._cancel(seen, rows, jobs, has_time)
             elif self._go_on(seen, rows, jobs, is_all=len(rows) < most):
                 return True
             most = FURTHER
@@ -140,10 +150,16 @@ class SequenceAdvance:
             return None
 
     def _cancel(
-        self, seen: Sequence, rows: Many[BlockedJob], jobs: Mapping[str, JobRecord]
+        self,
+        seen: Sequence,
+        rows: Many[BlockedJob],
+        jobs: Mapping[str, JobRecord],
+        has_time: Callable[[], bool],
     ) -> None:
-        """Cancel blocked jobs in their order, as far as nothing else has changed the sequence."""
+        """Cancel blocked jobs in their order while there is time and nothing else changes them."""
         for row in rows:
+            if row is not rows[0] and not has_time():
+                return
             job = self.settled(jobs.get(row.job_id))
             if job is None or job.state.is_terminal:
                 self.sequences.forget(seen.tenant, seen.key, row)
@@ -196,7 +212,7 @@ def follow(
 
     :param sequence_advance: makes the service; not called when there is nothing to do.
     :param changes: each with its number.
-    :param has_time: whether another sequence may be begun.
+    :param has_time: whether another sequence, or another step of one, may be begun.
     :returns: the numbers of those that must be done again, and why; None where more is to be done.
     """
     failed: dict[str, Exception | None] = {}
@@ -208,7 +224,7 @@ def follow(
             failed.update(dict.fromkeys(numbers))
             continue
         try:
-            is_done = _follow_one(sequence_advance(), stage)
+            is_done = _follow_one(sequence_advance(), stage, has_time)
         except Exception as problem:  # one sequence must not hold up the others
             _logger.exception("Could not move sequence %s on", stage.key)
             failed.update(dict.fromkeys(numbers, problem))
@@ -218,8 +234,10 @@ def follow(
     return failed
 
 
-def _follow_one(sequence_advance: SequenceAdvance, stage: SequenceStage) -> bool:
+def _follow_one(
+    sequence_advance: SequenceAdvance, stage: SequenceStage, has_time: Callable[[], bool]
+) -> bool:
     if stage.ended is None:
-        return sequence_advance.advance(stage.tenant, stage.key)
+        return sequence_advance.advance(stage.tenant, stage.key, has_time=has_time)
     sequence_advance.sequences.forget(stage.tenant, stage.key, stage.ended)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -70,7 +71,7 @@ class Moves:
     def sequences(self) -> Moves:
         return self
 
-    def advance(self, tenant: str, key: str) -> bool:
+    def advance(self, tenant: str, key: str, *, has_time: Callable[[], bool]) -> bool:
         self.asked.append((tenant, key))
         if self.problem is not None:
             raise self.problem

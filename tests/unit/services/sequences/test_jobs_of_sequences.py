@@ -16,7 +16,7 @@ from ojs_aws.domain.jobs.reasons import ReasonCode
 from ojs_aws.domain.json_text import parse_object
 from ojs_aws.services.bulk import BulkAction, BulkStatus
 from ojs_aws.services.jobs.fetch.request import FetchRequest
-from ojs_aws.services.sequences.advance import sequence_stage
+from ojs_aws.services.sequences.advance import SequenceStage, follow, sequence_stage
 from tests.jobs import any_job
 from tests.simulation.world import World
 
@@ -125,6 +125,27 @@ def test_blocked_jobs_that_ended_before_are_not_cancelled_with_the_others(world:
     states = [world.backend.jobs.info(job.id).state for job in (first, second, third)]
     assert states == [JobState.DISCARDED, JobState.CANCELLED, JobState.CANCELLED]
     assert world.sequences.load("", KEY) is None
+
+
+def test_cancelling_many_stops_in_time_and_goes_on(world: World) -> None:
+    """Each call makes one step at least, and keeps what it has done."""
+    choice = {"key": KEY, "on_discard": "cancel"}
+    head, *blocked = [pushed(world, choice) for _ in range(5)]
+    fetch(world)
+    error = parse_object('{"type": "boom", "code": "DISCARD", "message": "broken"}')
+    world.backend.jobs.fail(head.id, "w", error)
+    changes = [("1", SequenceStage(tenant=head.tenant, key=KEY))]
+    left = []
+    for _ in range(6):
+        asked = iter([True])
+        failed = follow(
+            lambda: world.backend.sequence_advance, changes, lambda: next(asked, False)
+        )
+        found = [world.backend.jobs.info(each.id).state for each in blocked]
+        left.append(found.count(JobState.PENDING))
+    assert left == [3, 2, 1, 0, 0, 0]
+    assert failed == {}
+
 
 
 def test_a_blocked_job_that_is_removed_while_it_expires_is_passed_over(
