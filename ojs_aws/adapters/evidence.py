@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ojs_aws.adapters.aws_errors import error_code, refusals
 from ojs_aws.adapters.errors import translated
 from ojs_aws.adapters.pages import listed
+from ojs_aws.domain.errors import BackendError
 from ojs_aws.topology import DOCUMENT_PREFIX
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Evidence:
     sleep: Callable[[float], None]
 
     def drifted(self, stack: str) -> list[str]:
-        """Return the resources of a stack that are not as its template says."""
+        """Return what is not as a stack's template says; an error where that is unknown."""
         cloud = self.clients.cloudformation
         with translated("DetectStackDrift"):
             begun = cloud.detect_stack_drift(StackName=stack)["StackDriftDetectionId"]
@@ -90,12 +91,11 @@ class Evidence:
                 if found["DetectionStatus"] != "DETECTION_IN_PROGRESS":
                     break
                 self.sleep(POLL_S)
-            only: Any = {
-                "StackResourceDriftStatusFilters": ["DELETED", "MODIFIED"],
-                "StackName": stack,
-            }
+            if found["DetectionStatus"] != "DETECTION_COMPLETE":
+                raise BackendError(f"Drift is unknown: {found.get('DetectionStatusReason')}")
+            only: Any = {"StackResourceDriftStatusFilters": ["DELETED", "MODIFIED"]}
             ask = cloud.describe_stack_resource_drifts
-            drifts = listed(ask, "StackResourceDrifts", "NextToken", **only)
+            drifts = listed(ask, "StackResourceDrifts", "NextToken", StackName=stack, **only)
             return [each["LogicalResourceId"] for each in drifts]
 
     def watched(self, alarms: Sequence[str]) -> list[Metric]:

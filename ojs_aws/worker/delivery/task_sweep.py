@@ -7,9 +7,9 @@ stopped is settled if its event was lost. Nothing is stored: each task names its
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ojs_aws.domain.bindings.tasks import Task, read_task
 from ojs_aws.domain.errors import ConflictError, NotFoundError, OjsError
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 GRACE_MS: Final = 120_000
 """How long a container may run on after its report, before its task is stopped."""
+PART_MS: Final = 10_000
+"""What looking after a hundred tasks may take."""
+_T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
 
@@ -36,26 +39,44 @@ class TaskSweep:
     tasks: Tasks
     settler: TaskSettler
 
-    def __call__(self) -> int:
-        """Look after all tasks; return how many could not be. The next sweep repeats it."""
+    def __call__(self, has_time: Callable[[], bool] = lambda: True) -> int:
+        """Look after all tasks; return how many could not be. The next sweep repeats it.
+
+        Each minute begins with another family, so that none starves behind one that takes long.
+
+        :param has_time: whether there is time for another hundred tasks; a family that is not
+            reached or not finished counts as one that could not be looked after.
+        """
         failed, suspensions = 0, self.settler.suspensions
-        for cluster, family in suspensions.families:
+        minute = self.backend.clock.now() // 60_000
+        families = suspensions.families
+        for cluster, family in _turned(families, minute):
             seen: list[Task] = []
             try:
-                for some in self._found(cluster, family):
+                parts = self._found(cluster, family, minute // len(families))
+                while has_time():
+                    if (some := next(parts, None)) is None:
+                        break
                     failed += self._look_after(some)
                     seen += some
+                else:
+                    _logger.warning("There was no time for all tasks of %s", family)
+                    failed += 1
                 suspensions.resume(seen)
             except OjsError as problem:
                 _logger.warning("Tasks of %s were not swept: %s", family, problem)
                 failed += 1
         return failed
 
-    def _found(self, cluster: str, family: str) -> Iterator[list[Task]]:
-        """Return the deployment's own tasks that run, or have just stopped."""
+    def _found(self, cluster: str, family: str, first: int) -> Iterator[list[Task]]:
+        """Return the deployment's own tasks that run, or have just stopped.
+
+        :param first: the part of them to begin with, up to a hundred each.
+        """
         since_s = self.backend.clock.now() / 1000 - TASK_LEASE_S
         for are_over in (False, True):
-            for arns in self.tasks.listed(cluster, family, are_over=are_over):
+            parts = [*self.tasks.listed(cluster, family, are_over=are_over)]
+            for arns in _turned(parts, first):
                 described = self.tasks.described(cluster, arns)
                 yield [*self._own(each for each in described if _stopped_s(each) >= since_s)]
 
@@ -119,6 +140,12 @@ class TaskSweep:
         return None
 
 
+def _turned(these: Sequence[_T], by: int) -> list[_T]:
+    """Return all of them, beginning with another one for each number."""
+    at = by % max(1, len(these))
+    return [*these[at:], *these[:at]]
+
+
 def _is_in_vain(job: JobRecord | None, now: Instant) -> bool:
     """Return whether a task is to stop now whose attempt is over; the job may be gone.
 
@@ -151,6 +178,7 @@ class TaskFunction:
         """
         if "Records" in event:
             return dict(self.settler(event, context))
-        if failed := self.sweep():
+        left_ms = getattr(context, "get_remaining_time_in_millis", None)
+        if failed := self.sweep(lambda: left_ms is None or left_ms() > PART_MS):
             raise RuntimeError(f"{failed} tasks or families could not be swept.")
         return {}

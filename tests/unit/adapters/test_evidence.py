@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from ojs_aws.adapters.evidence import Clients, Evidence, Metric
+from ojs_aws.domain.errors import BackendError
 
 QUEUE_METRIC = Metric(namespace="OJS", name="Age", dimensions={"service": "tick", "queue": "a"})
 
@@ -61,6 +62,18 @@ def test_drift_is_waited_for_and_named() -> None:
         describe_stack_resource_drifts={"StackResourceDrifts": [{"LogicalResourceId": "Tick"}]},
     )
     assert evidence(cloudformation=cloud).drifted("Ojs") == ["Tick"]
+
+
+def test_a_failed_detection_does_not_say_that_nothing_drifted() -> None:
+    cloud = Scripted(
+        detect_stack_drift={"StackDriftDetectionId": "1"},
+        describe_stack_drift_detection_status=[
+            {"DetectionStatus": "DETECTION_FAILED", "DetectionStatusReason": "access denied"}
+        ],
+        describe_stack_resource_drifts={"StackResourceDrifts": []},
+    )
+    with pytest.raises(BackendError, match="access denied"):
+        evidence(cloudformation=cloud).drifted("Ojs")
 
 
 @pytest.mark.parametrize(

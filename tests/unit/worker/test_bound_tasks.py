@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -27,9 +28,9 @@ from ojs_aws.transport.http.callers import verdict_context
 from ojs_aws.worker.delivery.dispatch import Dispatcher
 from ojs_aws.worker.delivery.inputs import TaskStarter
 from ojs_aws.worker.delivery.task_settle import TaskSettler, TaskSuspensions
-from ojs_aws.worker.delivery.task_sweep import GRACE_MS, TaskFunction, TaskSweep
+from ojs_aws.worker.delivery.task_sweep import GRACE_MS, PART_MS, TaskFunction, TaskSweep
 from tests.api import Api, Reply
-from tests.fake_ecs import FakeEcs, refusal
+from tests.fake_ecs import PAGE, FakeEcs, refusal
 from tests.simulation.world import World
 from tests.unit.worker.test_bound_functions import identifiers
 
@@ -630,6 +631,30 @@ def test_a_failed_sweep_is_repeated(bench: Bench, operation: str, *, has_effect:
     assert function({"source": "aws.events"}) == {}
     assert bench.ecs.tasks[bench.arn]["lastStatus"] == "STOPPED"
     assert function({"Records": []}) == {"batchItemFailures": []}
+
+
+def test_no_tasks_starve_where_a_sweep_has_no_time_for_all() -> None:
+    """Neither a family nor a part of one: each minute begins elsewhere; the rest is an error."""
+    other = replace(BINDING, name="other", target=f"{DEFINITION[:-8]}other:1", types=["audio.mix"])
+    bench = Bench(other, BINDING)
+    ids = [bench.push() for _ in range(PAGE + 1)]
+    pushed = bench.backend.jobs.push(Job("audio.mix", [], queue="media", timeout="PT6H"))
+    assert pushed.record is not None
+    while bench.dispatch():
+        pass
+    for arn in bench.ecs.tasks:
+        bench.ecs.end(arn, 0)
+    for _ in range(4):
+        asked = iter([True])
+        function = TaskFunction(bench.settler, bench.sweep)
+        context = SimpleNamespace(
+            get_remaining_time_in_millis=lambda asked=asked: PART_MS + next(asked, 0)
+        )
+        with pytest.raises(RuntimeError, match="families"):
+            function({"source": "aws.events"}, context)
+        bench.pass_s(60)
+    states = {bench.job(each).state for each in [*ids, pushed.record.id]}
+    assert states == {JobState.COMPLETED}
 
 
 def test_an_idle_sweep_reads_nothing_of_the_table(bench: Bench) -> None:

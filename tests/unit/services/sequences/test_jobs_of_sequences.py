@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -135,17 +136,19 @@ def test_cancelling_many_stops_in_time_and_goes_on(world: World) -> None:
     error = parse_object('{"type": "boom", "code": "DISCARD", "message": "broken"}')
     world.backend.jobs.fail(head.id, "w", error)
     changes = [("1", SequenceStage(tenant=head.tenant, key=KEY))]
-    left = []
+    left: list[int] = []
+    failed: dict[str, Exception | None] = {}
     for _ in range(6):
         asked = iter([True])
-        failed = follow(
-            lambda: world.backend.sequence_advance, changes, lambda: next(asked, False)
-        )
+
+        def has_time(asked: Iterator[bool] = asked) -> bool:
+            return next(asked, False)
+
+        failed = follow(lambda: world.backend.sequence_advance, changes, has_time)
         found = [world.backend.jobs.info(each.id).state for each in blocked]
         left.append(found.count(JobState.PENDING))
     assert left == [3, 2, 1, 0, 0, 0]
     assert failed == {}
-
 
 
 def test_a_blocked_job_that_is_removed_while_it_expires_is_passed_over(
