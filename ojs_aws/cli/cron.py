@@ -110,12 +110,18 @@ async def delete_cron(
     yes: Yes = False,
 ) -> None:
     """Remove a cron job; jobs that it has enqueued stay."""
+    if not yes:
+        await session.client.cron.get(name)  # said before anybody is asked
     session.confirm(f"Remove the cron job {name}?", is_sure=yes)
     await session.client.cron.delete(name)
     session.out.said(f"{name} is removed.", {"name": name, "deleted": True})
 
 
+_REPEATED = {"cron", "expression", "job_template", "cron_job"}
+"""Members that ``schedule`` and the fields of the job say, too."""
+
+
 def _shown(session: Session, entry: CronJob) -> None:
     lines = {"next_runs": "\n".join(entry.next_runs)}
     pairs = {**entry.attributes, **lines}.items()
-    session.out.fields(entry.attributes, pairs, hidden={"expression", "job_template", "cron_job"})
+    session.out.fields(entry.attributes, pairs, hidden=_REPEATED)

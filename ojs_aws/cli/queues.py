@@ -230,6 +230,8 @@ async def delete_queue(
     yes: Yes = False,
 ) -> None:
     """Delete an empty queue and its settings."""
+    if not yes:
+        await known_queue(session, name)  # said before anybody is asked
     session.confirm(f"Delete the queue {name}?", is_sure=yes)
     await session.client.queues.delete(name)
     session.out.said(f"{name} is deleted.", {"name": name, "deleted": True})

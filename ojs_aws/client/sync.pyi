@@ -616,10 +616,12 @@ class SyncJobs:
         """
 
     def retry(self, job_id: str) -> JobEntry:
-        """Make a discarded job available again. Not sent twice: it may have died again meanwhile.
+        """Make a discarded job available again, with attempt 0; a retryable one at once.
+
+        Not sent twice: it may have died again meanwhile.
 
         :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not discarded.
+        :raises ConflictError: it is in another state.
         """
 
     def reprioritise(self, job_id: str, priority: int) -> JobEntry:

@@ -76,6 +76,18 @@ def test_actions_of_dead_letters_are_in_sight(
     assert colours.count(colours[-1]) == 1
 
 
+def test_the_actions_of_cron_jobs_cover_no_column(tab: Tab, api: httpx.Client) -> None:
+    """On a tablet, with a long schedule and a zone of three parts."""
+    cron = {"name": "reports-of-shops", "cron": "*/15 9-17 * * MON-FRI", "type": "report.build"}
+    zone = {"timezone": "America/Argentina/Buenos_Aires", "args": []}
+    api.post("cron", json={**cron, **zone}).raise_for_status()
+    api.post("cron/reports-of-shops/trigger").raise_for_status()
+    tab.page.set_viewport_size({"width": 768, "height": 1024})
+    tab.open("cron", "Cron").locator("tr", has_text="reports-of-shops").wait_for()
+    scroll = tab.page.get_by_role("region", name="Cron jobs")
+    assert scroll.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 @pytest.mark.parametrize(
     ("size", "environments"), [(DESKTOP, 1), (SMALL, 1), (PHONE, 1)], ids=["1440", "1024", "390"]
 )

@@ -82,6 +82,7 @@ def test_attempts_are_bars_with_their_results(tab: Tab, api: httpx.Client) -> No
     bars.get_by_text("failed after").wait_for()
     bars.get_by_text("due ").wait_for()
     assert bars.locator(".backoff").count() == 1
+    assert bars.locator(".runs").evaluate("each => each.getBBox().width") >= 1
     page.set_viewport_size({"width": 800, "height": 800})
     bars.wait_for(state="hidden")
     page.locator(".timeline").get_by_text("attempt failed").wait_for()

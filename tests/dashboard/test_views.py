@@ -462,6 +462,7 @@ def test_a_limit_shows_its_use_and_what_an_operator_set(tab: Tab, api: httpx.Cli
     page = tab.open("limits", "Limits")
     row = page.locator("tr", has_text="stripe")
     row.get_by_text("1 of 3 run").wait_for()
+    row.get_by_text("3 at a time", exact=True).wait_for()
     row.get_by_role("button", name="Remove").click()
     assert tab.confirm("Remove") == "ojs-aws rate-limits remove stripe"
     row.get_by_text("1 of 1 run").wait_for()
@@ -560,6 +561,24 @@ def test_a_job_that_failed_once_says_when_it_is_tried_again(tab: Tab, api: httpx
     tab.says("Next attempt")
     tab.says("1 of 3")
     assert "attempt failed (attempt 1)" in page.locator(".timeline").inner_text()
+
+
+def test_a_job_that_waits_for_its_retry_is_retried_now(tab: Tab, api: httpx.Client) -> None:
+    """On its page and in the list; it keeps its attempt."""
+    for opened in ("page", "list"):
+        queue = f"now-{opened}"
+        job_id = push(api, queue, options={"retry": {"initial_interval": "PT1H"}})
+        fail(api, queue)
+        if opened == "page":
+            page = tab.open(f"jobs/{job_id}", "report.build")
+            page.get_by_role("button", name="Retry now").click()
+        else:
+            tab.open(f"jobs?queue={queue}", "Jobs")
+            tab.choose("Actions of", "Retry now …")
+        assert tab.confirm("Retry now") == f"ojs-aws jobs retry {job_id}"
+        tab.says("The job is available again.")
+        job = api.get(f"jobs/{job_id}").json()["job"]
+        assert (job["state"], job["attempt"]) == ("available", 1)
 
 
 def test_a_job_that_waits_says_why(tab: Tab, api: httpx.Client) -> None:

@@ -130,7 +130,10 @@ class Consent:
 async def retry_jobs(
     session: Session, wanted: ChosenJobs, consent: Consent, ids: Ids = None
 ) -> None:
-    """Make discarded jobs available again, with attempt 0; their old errors stay readable."""
+    """Make discarded jobs available again, with attempt 0; their old errors stay readable.
+
+    A retryable job whose id is named is available at once: it keeps its attempt.
+    """
     await _change(session, "retry", ids, wanted.chosen, consent)
 
 

@@ -96,10 +96,12 @@ class Jobs(Area):
         return entry_of(JobEntry, (await self._ask("cancel_job", job_id=job_id)).values)
 
     async def retry(self, job_id: str) -> JobEntry:
-        """Make a discarded job available again. Not sent twice: it may have died again meanwhile.
+        """Make a discarded job available again, with attempt 0; a retryable one at once.
+
+        Not sent twice: it may have died again meanwhile.
 
         :raises NotFoundError: there is no such job.
-        :raises ConflictError: it is not discarded.
+        :raises ConflictError: it is in another state.
         """
         return entry_of(JobEntry, (await self._ask("retry_job", job_id=job_id)).values)
 

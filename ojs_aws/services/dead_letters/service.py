@@ -21,7 +21,7 @@ from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encod
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
 from ojs_aws.services.queues.rules import QueueRules
-from ojs_aws.services.stored_jobs.change import JobChanger
+from ojs_aws.services.stored_jobs.change import JobChange, JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
@@ -177,10 +177,32 @@ class DeadLetters:
             changed = changes.apply(self.store.fill(job), now) if override else job
             return by_hand(lifecycle.retry_discarded(changed, now, clock.order()), by)
 
-        change = self.changer.apply(check_job_id(job_id), decide)
+        change = self._apply(job_id, decide)
         self._forget_replaced(change.before, change.after)
-        self.job_messages.send_for([change.after], clock.now())
         return self.store.fill(change.after)
+
+    def retry_now(self, job_id: str, by: Actor | None = None) -> JobChange:
+        """Make a discarded job available again, or one that waits for its retry at once.
+
+        The second one keeps its attempt and its errors.
+
+        :raises NotFoundError: there is no such job.
+        :raises ConflictError: it is in another state.
+        """
+
+        def decide(job: JobRecord, now: Instant) -> JobRecord:
+            is_waiting = job.state is JobState.RETRYABLE
+            retried = lifecycle.retry_now if is_waiting else lifecycle.retry_discarded
+            return by_hand(retried(job, now, self.changer.clock.order()), by)
+
+        change = self._apply(job_id, decide)
+        return JobChange(change.before, self.store.fill(change.after))
+
+    def _apply(self, job_id: str, decide: Callable[[JobRecord, Instant], JobRecord]) -> JobChange:
+        """Change a job, and send the message of the available one."""
+        change = self.changer.apply(check_job_id(job_id), decide)
+        self.job_messages.send_for([change.after], self.changer.clock.now())
+        return change
 
     def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
         """Remove a document that an override has replaced by a smaller one."""

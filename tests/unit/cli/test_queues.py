@@ -41,7 +41,9 @@ def test_a_queue_is_created_configured_drained_and_deleted(cli: Cli) -> None:
     assert cli.run("queues", "configure", "bulk", "colour=red").code == ExitCode.USAGE
     assert cli.run("queues", "configure", "bulk", "nothing").code == ExitCode.USAGE
     assert cli.run("queues", "drain", "bulk").out == "bulk takes no new jobs.\n"
+    assert cli.run("queues", "delete", "bulk").code == ExitCode.USAGE
     assert cli.run("queues", "delete", "bulk", "--yes").out == "bulk is deleted.\n"
+    assert cli.run("queues", "delete", "bulk").code == ExitCode.NOT_FOUND  # and nobody is asked
 
 
 def test_the_numbers_of_all_queues_are_shown(cli: Cli) -> None:

@@ -72,7 +72,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Cancel a job", group=Group.OPERATOR, module="jobs.handlers", handler="cancel",
         errors=(409,)),
     _operator("POST /admin/jobs/<job_id>/retry", "retry_job", OPERATES_JOB,
-        "Make a discarded job available again", errors=(409, 413)),
+        "Make a discarded job available again, or a retryable one at once", errors=(409, 413)),
     _bulk("POST /admin/jobs/bulk/retry", "bulk_retry_jobs", OPERATES_OWN,
         "Retry the discarded jobs of a filter, a hundred at a time", request="JobBulkBody"),
     _bulk("POST /admin/jobs/bulk/priority", "bulk_reprioritise_jobs", OPERATES_OWN,

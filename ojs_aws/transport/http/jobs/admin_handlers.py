@@ -201,6 +201,10 @@ def _reason(reason: Reason) -> models.WhyReason:
 
 
 def retry_job(call: Call) -> Answer[models.JobAnswer]:
-    """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one."""
-    job = changed_job(call.backend.dead_letters.service.retry(call.job_id, by=call.actor))
-    return Answer(job_answer(job, {"previous_state": encode("discarded")}))
+    """Make a discarded job available again with attempt 0 (section 7.4), never a cancelled one.
+
+    A retryable one is available at once, with its attempt.
+    """
+    change = call.backend.dead_letters.service.retry_now(call.job_id, call.actor)
+    previous = {"previous_state": encode(str(change.before.state))}
+    return Answer(job_answer(changed_job(change.after), previous))

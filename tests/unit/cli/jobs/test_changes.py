@@ -150,6 +150,18 @@ def test_named_jobs_are_changed_one_by_one(cli: Cli, world: World) -> None:
     assert cli.run("jobs", "cancel", dead).out == f"{dead} is cancelled.\n"
 
 
+def test_a_retryable_job_is_retried_at_once_and_keeps_its_attempt(cli: Cli, world: World) -> None:
+    """As the dashboard's button does; a worker gets it before its backoff is over."""
+    job_id = enqueue(cli)
+    world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    world.backend.jobs.fail(job_id, "w", parse_object('{"type": "Broken", "message": "m"}'))
+    assert cli.ask("get", job_id)["state"] == "retryable"
+    assert cli.run("jobs", "retry", job_id).out == f"{job_id} is available.\n"
+    assert cli.ask("get", job_id)["attempt"] == 1
+    (again,) = world.backend.jobs.fetch(FetchRequest(("default",), worker_id="w"))
+    assert (again.id, again.attempt) == (job_id, 2)
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_waiting_for_a_job_that_fails_says_why_without_a_traceback(
     cli: Cli, world: World, as_json: bool

@@ -7,6 +7,8 @@ const MOST = 12;
 const LINES = 4;
 /** The share of the width that is left for the words behind the last bar. */
 const LABEL = 0.2;
+/** The least width of a run, in percent: it is seen, however short it was. */
+const LEAST = 0.3;
 
 /** Draw the last attempts; the list below says the same in words. */
 export function AttemptBars({ attempts: all }: { attempts: readonly Attempt[] }) {
@@ -48,7 +50,7 @@ interface RowOptions {
 function Row({ attempt: { number, ready, start, end, state, error }, before, x, present }: RowOptions) {
   const stop = end ?? now.value;
   const begin = start ?? stop;
-  const width = (one: number, other: number): string => `${Math.max(0, x(other) - x(one))}%`;
+  const width = (one: number, other: number, least = 0): string => `${Math.max(least, x(other) - x(one))}%`;
   return (
     <>
       <span>Attempt {number}</span>
@@ -57,7 +59,7 @@ function Row({ attempt: { number, ready, start, end, state, error }, before, x, 
         {start !== undefined && <rect class="waits" x={`${x(ready)}%`} width={width(ready, start)} y="5" height="14" />}
         {state === "retryable"
           ? <rect x={`${x(ready)}%`} y="5" width="3" height="14" rx="1" transform="translate(-3)" />
-          : <rect class="runs" x={`${x(begin)}%`} width={width(begin, stop)} y="5" height="14" rx="2" />}
+          : <rect class="runs" x={`${x(begin)}%`} width={width(begin, stop, LEAST)} y="5" height="14" rx="2" />}
         {present !== undefined && <line x1={`${present}%`} x2={`${present}%`} y1="0" y2="24" />}
         <text x={`${x(state === "retryable" ? ready : stop)}%`} dx="8" y="16">{wordsOf(state, start, stop, ready, hasDied(error))}</text>
       </svg>

@@ -16,7 +16,7 @@ import { FailureText } from "./failure";
 import { AttemptBars } from "./attempt_bars";
 import { JobCopy } from "./job_copy";
 import { deleteDeadLetter, editAndReplay } from "./dead_letter_actions";
-import { cancelJob, prioritizeJob, retryJob } from "./job_actions";
+import { RETRIED, cancelJob, prioritizeJob, retryJob } from "./job_actions";
 import { JobArguments, JobData } from "./job_data";
 import { JobWhy, type Why, readWhy } from "./job_why";
 import { isLong, readUsual } from "./running_jobs";
@@ -66,7 +66,7 @@ interface Progress {
   readonly data: string;
 }
 
-const WAITING: readonly string[] = ["available", "scheduled", "retryable", "pending"];
+const WAITING: readonly string[] = ["available", "scheduled", "pending"];
 const TERMINAL: readonly string[] = ["completed", "discarded", "cancelled"];
 
 /** A job that has ended hardly changes: it is read with every twelfth round only. */
@@ -162,7 +162,7 @@ function Actions({ job }: { job: JobDetail }) {
   ];
   return (
     <>
-      {state === "discarded" && <ActionButton isSmall={false} isMain icon="retryable" action={() => retryJob(id)} />}
+      {RETRIED.includes(state) && <ActionButton isSmall={false} isMain icon="retryable" action={() => retryJob(id, state)} />}
       {WAITING.includes(state) && <ActionButton isSmall={false} label="Change priority" action={() => prioritizeJob(id, job.priority)} />}
       <Menu items={items} />
     </>

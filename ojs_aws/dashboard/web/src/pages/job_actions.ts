@@ -22,11 +22,13 @@ async function retryNamed(ids: readonly string[]): Promise<Retried> {
   }
 }
 
+const AT_ONCE = "Retryable jobs do not wait for the end of their backoff; they keep their attempt and their errors.";
+
 /** Retry the jobs with these ids. */
 export function retryOf(ids: readonly string[]): Action {
   return {
     title: `Retry ${counted(ids.length, "job")}?`,
-    explanation: EXPLANATIONS.retry,
+    explanation: `${EXPLANATIONS.retry} ${AT_ONCE}`,
     command: ojsAws("jobs", "retry", ...ids),
     verb: VERBS.retry,
     run: async () => {
@@ -51,13 +53,17 @@ export function cancelOf(ids: readonly string[]): Action {
   };
 }
 
-/** Retry one discarded job. */
-export function retryJob(id: string): Action {
+/** The states in which a job can be retried. */
+export const RETRIED: readonly string[] = ["discarded", "retryable"];
+
+/** Retry one discarded job, or one that waits for its next attempt. */
+export function retryJob(id: string, state: string): Action {
+  const isWaiting = state === "retryable";
   return {
-    title: "Retry this job?",
-    explanation: EXPLANATIONS.retry,
+    title: isWaiting ? "Retry this job now?" : "Retry this job?",
+    explanation: isWaiting ? "The rest of its backoff is skipped: it is available at once. Its attempts count as before, and its errors stay." : EXPLANATIONS.retry,
     command: ojsAws("jobs", "retry", id),
-    verb: "Retry",
+    verb: isWaiting ? "Retry now" : "Retry",
     run: async () => {
       await call("POST", `admin/jobs/${id}/retry`);
       return "The job is available again.";

@@ -16,7 +16,7 @@ import { type Column, Table } from "../table";
 import { copiesOf } from "./copy_jobs";
 import { type JobFilter, TERMINAL, changeAll } from "./bulk_changes";
 import { Interrupted } from "./interrupted";
-import { cancelJob, cancelOf, retryJob, retryOf } from "./job_actions";
+import { RETRIED, cancelJob, cancelOf, retryJob, retryOf } from "./job_actions";
 import { FILTER, JobChips, StateTabs } from "./job_filter";
 import { RunsFor } from "./running_jobs";
 
@@ -76,7 +76,7 @@ function Happens({ job }: { job: JobRow }) {
 
 function itemsOf(job: JobRow): readonly MenuItem[] {
   return [
-    ...(job.state === "discarded" ? [{ label: "Retry …", icon: "retryable" as const, action: () => retryJob(job.id) }] : []),
+    ...(RETRIED.includes(job.state) ? [{ label: job.state === "retryable" ? "Retry now …" : "Retry …", icon: "retryable" as const, action: () => retryJob(job.id, job.state) }] : []),
     copyCommand(ojsAws("why", job.id)),
     ...(TERMINAL.includes(job.state) ? [] : [{ label: "Cancel …", icon: "cancelled" as const, action: () => cancelJob(job.id), isDangerous: true }]),
   ];

@@ -17,8 +17,22 @@ export interface LimitRow {
   readonly rate?: { readonly limit: number; readonly period: string; readonly current_count: number; readonly window_resets_at: string };
   readonly throttle?: { readonly limit: number; readonly period: string; readonly next_allowed_at: string };
   readonly blocked_until?: string;
-  readonly override?: Readonly<Record<string, unknown>>;
+  readonly override?: Policy;
   readonly estimated?: readonly string[];
+}
+
+/** What an operator set for a limit. */
+interface Policy {
+  readonly concurrency?: number;
+  readonly rate?: Window;
+  readonly throttle?: Window;
+  readonly on_limit?: string;
+  readonly expires_at?: string;
+}
+
+interface Window {
+  readonly limit: number;
+  readonly period: string;
 }
 
 interface LimitPage {
@@ -54,7 +68,7 @@ export function Limits() {
             show: ({ throttle }) => (throttle ? <>{`${throttle.limit} in ${throttle.period}`}<div class="quiet">next start <Time at={throttle.next_allowed_at} /></div></> : "–"),
           },
           { name: "Full until", show: (limit) => <Time at={limit.blocked_until} /> },
-          { name: "Set by an operator", show: (limit) => (limit.override ? <code>{JSON.stringify(limit.override)}</code> : "–") },
+          { name: "Set by an operator", show: (limit) => inWords(limit.override) },
           { name: "Change", kind: "actions", show: (limit) => limit.override && <ActionButton action={() => lift(limit.key)} /> },
         ]}
       />
@@ -67,6 +81,21 @@ export function Limits() {
 function waitingFor({ waiting_count: count, estimated }: LimitRow): string {
   const isExact = !estimated?.includes("waiting_count");
   return count === 0 && !isExact ? "not counted" : atLeast(count, isExact);
+}
+
+/** What happens to a job that may not begin. */
+const BEYOND: Readonly<Record<string, string>> = { wait: "others wait", drop: "others are dropped", reschedule: "others are scheduled again" };
+
+function inWords(policy: Policy | undefined) {
+  if (!policy) return "–";
+  const { concurrency, rate, throttle, on_limit: beyond, expires_at: end } = policy;
+  const parts = [
+    concurrency !== undefined && `${concurrency} at a time`,
+    rate && `${rate.limit} in ${rate.period}`,
+    throttle && `${throttle.limit} in ${throttle.period}, evenly spaced`,
+    beyond && BEYOND[beyond],
+  ];
+  return <>{parts.filter(Boolean).join("; ")}{end && <div class="quiet">ends <Time at={end} /></div>}</>;
 }
 
 /** Return how much of a limit is used, as one line. */

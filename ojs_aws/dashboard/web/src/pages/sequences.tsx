@@ -53,7 +53,7 @@ export function Sequences() {
           {
             name: "Change", kind: "actions", show: (row) => (
               <div class="buttons">
-                <ActionButton action={() => retryJob(row.job_id)} />
+                <ActionButton action={() => retryJob(row.job_id, "discarded")} />
                 <ActionButton action={() => skipped(row)} />
               </div>
             ),
