@@ -1,4 +1,4 @@
-"""Names the keyword that was probably meant, where a class is called with one that it lacks."""
+"""Says what is wrong where a class is called with a keyword that it lacks, or text for a number."""
 
 from __future__ import annotations
 
@@ -36,8 +36,13 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 """What other libraries call what a keyword of ours means."""
 
 
+_NUMBERS: Final = frozenset({"int", "float", "None"})
+
+
 def checks_keywords(cls: type[T]) -> type[T]:
     """Let the constructor of a class name the nearest keyword, for one that it does not have.
+
+    It also names a number that was given as text, as environment variables hold it.
 
     Its signature stays what it is, for type checkers, editors and :mod:`inspect`.
     """
@@ -45,11 +50,17 @@ def checks_keywords(cls: type[T]) -> type[T]:
     code = constructor.__code__
     known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
 
+    kinds = {name: str(kind).split(" | ") for name, kind in constructor.__annotations__.items()}
+    numbers = {name: kind[0] for name, kind in kinds.items() if _NUMBERS.issuperset(kind)}
+
     @functools.wraps(constructor)
     def checked(self: T, /, *args: Any, **given: Any) -> None:
-        for name in given:
+        for name, value in given.items():
             if name not in known:
                 raise _unknown(type(self).__name__, name, known)
+            if isinstance(value, str) and numbers.get(name):
+                message = f"{name} must be a number, not the text {value!r}: convert it by "
+                raise TypeError(f"{message}{numbers[name]}(...).")
         constructor(self, *args, **given)
 
     type.__setattr__(cls, "__init__", checked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -74,6 +74,7 @@ class Executor:
     :ivar advice: what to do about a job without a handler, before the job's id; empty for nothing.
     :ivar missing_handler_wait_s: for how long a job without a handler is given back; 0 for not at
         all.
+    :ivar obeys_interrupt: asked at a KeyboardInterrupt: whether the process ends in its own way.
     """
 
     registry: HandlerRegistry
@@ -81,6 +82,7 @@ class Executor:
     hooks: Hooks = field(default_factory=Hooks)
     advice: str = _NO_HANDLER_ADVICE
     missing_handler_wait_s: float = 0
+    obeys_interrupt: Callable[[], bool] = lambda: False
 
     async def execute(self, ctx: JobContext) -> Outcome:
         """Execute the job of a context.
@@ -107,9 +109,9 @@ class Executor:
                 missing.args = (f"{missing} {self.advice} {ctx.job.id}",)
             _logger.error("%s", missing, extra=ctx.log_fields)
             return self.failed(missing, ctx)
-        except KeyboardInterrupt:  # meant for the process
-            raise
-        except BaseException as problem:  # noqa: BLE001 - whatever it is, the job failed
+        except BaseException as problem:  # whatever it is, the job failed
+            if isinstance(problem, KeyboardInterrupt) and not self.obeys_interrupt():
+                raise  # it is meant for the process
             return self.failed(problem, ctx, handler)
         finally:
             CURRENT_JOB.reset(current)

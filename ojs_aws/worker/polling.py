@@ -7,6 +7,7 @@ import functools
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from ojs_aws.client.keywords import checks_keywords
@@ -200,10 +201,16 @@ class Worker(BaseWorker):
         """
         if not self.registry:
             raise RuntimeError(NO_HANDLERS)
-        executor = self.freeze()
+        executor = replace(self.freeze(), obeys_interrupt=self._obey_interrupt)
         self._turns = Turns(self._weights or self.queues)
         async with all_open(self.jobs.resources):
             await self._serve(executor)
+
+    def _obey_interrupt(self) -> bool:
+        """End gracefully after an interrupt that a handler got in place of the process."""
+        if not self.lifecycle.is_ending:
+            self.lifecycle.terminate("a handler was interrupted")
+        return True
 
     async def _serve(self, executor: Executor) -> None:
         from ojs_aws.worker.console import announce

@@ -33,6 +33,24 @@ def test_a_wrong_keyword_names_the_nearest(called: Any, given: dict[str, Any], m
         called(URL, **given)
 
 
+@pytest.mark.parametrize(
+    ("called", "name", "by"),
+    [
+        (Worker, "concurrency", "int"),
+        (Worker, "grace_s", "float"),
+        (Worker, "visibility_timeout_s", "float"),
+        (LambdaWorker, "margin_s", "float"),
+        (Client, "timeout_s", "float"),
+        (SyncClient, "timeout_s", "float"),
+    ],
+)
+def test_a_number_that_is_text_is_answered_with_its_name(called: Any, name: str, by: str) -> None:
+    """Environment variables hold text."""
+    text = rf"{name} must be a number, not the text '10': convert it by {by}\(\.\.\.\)"
+    with pytest.raises(TypeError, match=text):
+        called(**{name: "10"})
+
+
 def test_a_keyword_like_none_is_answered_with_all_of_them() -> None:
     """A Lambda worker has no concurrency: its event source mapping has."""
     with pytest.raises(

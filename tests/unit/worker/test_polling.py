@@ -255,6 +255,27 @@ async def test_terminate_waits_for_jobs_and_ends_when_they_are_done() -> None:
         assert bench.source.is_closed
 
 
+@pytest.mark.parametrize("raised", [1, 2])
+async def test_an_interrupt_in_a_handler_ends_the_worker_gracefully(raised: int) -> None:
+    """Its job fails, so that it cannot end workers for ever; the others have their grace period."""
+    bench, waiting = Bench(grace_s=5), job(9)
+
+    @bench.worker.handler("a.interrupt")
+    async def handle(ctx: JobContext) -> None:
+        raise KeyboardInterrupt
+
+    interrupted = [job(number, "a.interrupt") for number in range(raised)]
+    bench.source.ready = [waiting, *interrupted]
+    async with bench.running() as serving:
+        await bench.timer.advance(1)
+        failed = bench.source.failed
+        assert [failed[each.id]["type"] for each in interrupted] == raised * ["KeyboardInterrupt"]
+        assert not serving.done()
+        await bench.timer.advance(5)
+        assert serving.done()
+        assert [*bench.source.requeued] == [waiting.id]
+
+
 async def test_the_grace_period_bounds_the_way_out() -> None:
     """WRK-011, WRK-012, GS-003: then the handler is stopped and the job goes back, uncounted."""
     bench, first = Bench(grace_s=5), job(1)
