@@ -125,6 +125,31 @@ def test_the_list_says_who_is_limited_or_suspended(deployed: Deployed) -> None:
     ]
 
 
+def test_a_tenant_with_settings_is_listed_without_a_job(deployed: Deployed) -> None:
+    """In its place by id on each page; one whose settings were removed is not."""
+    page: Any = {}
+    for name in ("b", "d"):
+        push(deployed, name)
+    deployed.flow()
+    path = "/ojs/v1/admin/tenants"
+    for name in ("a", "bb", "bc", "c", "e"):
+        deployed.api.send("PATCH", f"{path}/{name}", {"limits": {"max_queue_depth": 9}})
+    for name in ("bb", "bc"):
+        deployed.api.send("DELETE", f"{path}/{name}")
+    deployed.api.send("POST", f"{path}/f/suspend")
+    for limit in range(1, 8):
+        found: list[str] = []
+        cursor, pages = "", 0
+        while cursor or not pages:
+            query = {"limit": str(limit), **({"cursor": cursor} if cursor else {})}
+            page = deployed.api.get("/admin/tenants", query=query).json
+            found += [each["tenant_id"] for each in page["items"]]
+            cursor, pages = page["pagination"].get("next_cursor", ""), pages + 1
+        assert found == ["a", "b", "c", "d", "e", "f"]
+    assert page["items"][0]["jobs"] == NONE
+    assert page["items"][-1]["state"] == "suspended"
+
+
 def test_a_request_with_a_tenant_sees_its_own_counts_alone(deployed: Deployed) -> None:
     """It is refused every other name alike, whether a job named it or not."""
     push(deployed, "acme")

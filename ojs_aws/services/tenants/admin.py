@@ -91,6 +91,17 @@ class TenantAdmin:
         buckets = self.limits.load_many([*map(tenant_key, tenants)])
         return [self._state(tenant, buckets.get(tenant_key(tenant))) for tenant in tenants]
 
+    def with_settings(self, after: str, limit: int) -> tuple[Sequence[str], str]:
+        """Return the tenants for which something is set, by id, from behind one: one query.
+
+        :returns: and the id up to which these are all; empty where nobody comes behind them.
+        """
+        mark = tenant_key("")
+        read = self.limits.page(f"{mark}{after}", limit)
+        buckets = {b.key.removeprefix(mark): b for b in read if b.key.startswith(mark)}
+        found = [each for each, bucket in buckets.items() if settings_in(bucket) != UNLIMITED]
+        return found, [*buckets][-1] if len(buckets) == limit else ""
+
     def change(self, tenant: str, change: Change) -> TenantState:
         """Change what is set for a tenant. PUSH and FETCH follow it within five seconds.
 
@@ -179,14 +190,22 @@ class TenantStatistics:
         day = total(tally for _, tally in self.tallies().read(tenant, since, now))
         return self._counts(tenant, self.tallies().load(tenant), day)
 
-    def page(self, after: str, limit: int) -> tuple[Sequence[TenantCounts], str]:
+    def page(
+        self, after: str, limit: int, with_settings: Callable[[str, int], tuple[Sequence[str], str]]
+    ) -> tuple[Sequence[TenantCounts], str]:
         """Return tenants by id, and behind which the next page begins; empty on the last.
 
         Runs four queries.
+
+        :param with_settings: as in :class:`TenantAdmin`; these are listed without a job, too.
         """
-        found = self.tallies().page(after, limit + 1)
-        shown = [self._counts(tenant, totals, Tally()) for tenant, totals in found[:limit]]
-        return shown, shown[-1].tenant if len(found) > limit else ""
+        found = dict(self.tallies().page(after, limit + 1))
+        others, end = with_settings(after, limit + 1)
+        names = [each for each in sorted({*found, *others}) if not end or each <= end]
+        shown = [
+            self._counts(each, found.get(each) or QueueTotals(), Tally()) for each in names[:limit]
+        ]
+        return shown, names[limit - 1] if len(names) > limit else end
 
     def gauges(self, most: int) -> Mapping[str, Mapping[str, int]]:
         """Return what the tenants with most jobs that have not ended hold by state.

@@ -26,8 +26,10 @@ def list_tenants(call: Call) -> Answer[models.TenantsAnswer]:
     own = _own(call, "list_tenants")
     limit, after = number_of(query, "limit"), read_mark(_MARK, text_of(query, "cursor"))
     tenants = call.backend.tenants
-    found, following = ([tenants.get(own)], "") if own else tenants.page(after, limit)
-    states = call.backend.tenant_admin.get_many([each.tenant for each in found])
+    admin = call.backend.tenant_admin
+    page = ([tenants.get(own)], "") if own else tenants.page(after, limit, admin.with_settings)
+    found, following = page
+    states = admin.get_many([each.tenant for each in found])
     items = json_of([_detail(each, of) for each, of in zip(found, states, strict=True)])
     pagination: models.TenantPagination = {"limit": limit, **further(write_mark(_MARK, following))}
     return Answer({"items": items, "tenants": items, "pagination": pagination})
