@@ -162,6 +162,20 @@ def test_an_empty_list_is_at_the_clock(places: FairPlaces, keys: Keys, clock: Fa
     assert 0 <= clock.now() * 1_000_000 - empty_ns(clock.now()) < EMPTY_STEP_MS * 1_000_000
 
 
+def test_a_key_whose_process_sees_no_flood_is_a_span_behind_at_most(
+    places: FairPlaces, keys: Keys, clock: FakeClock
+) -> None:
+    """Decision 123 says why we accept it; a key that comes later begins at the head."""
+    keys.head = None
+    first = start(places.place(a_job("flood")))
+    clock.advance(ms=EMPTY_STEP_MS)
+    other = FairPlaces(places.keys, clock)
+    assert start(other.place(a_job("b"))) - first == EMPTY_STEP_MS * 1_000_000
+    assert EMPTY_STEP_MS * 1_000_000 // COST_NS == 100_000
+    keys.head = first
+    assert start(FairPlaces(places.keys, clock).place(a_job("c"))) == first
+
+
 def test_a_key_that_is_behind_begins_at_the_head(places: FairPlaces, keys: Keys) -> None:
     keys.lasts[FairKey("q", 0, "a")] = HEAD - 1
     assert start(places.place(a_job())) == FIRST
