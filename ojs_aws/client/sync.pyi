@@ -383,7 +383,7 @@ class SyncTenants:
     """:class:`Tenants` for code that is not asynchronous."""
 
     def list(self, *, limit: int=50, cursor: str='') -> TenantList:
-        """List a page of the tenants whose jobs were counted.
+        """List a page of the tenants that jobs name, or for which something is set.
 
         :param cursor: from the page before.
         """

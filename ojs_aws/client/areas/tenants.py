@@ -44,7 +44,7 @@ class Tenants(Area):
     """Reads what was counted of tenants, and sets their limits: ``client.tenants``."""
 
     async def list(self, *, limit: int = 50, cursor: str = "") -> TenantList:
-        """List a page of the tenants whose jobs were counted.
+        """List a page of the tenants that jobs name, or for which something is set.
 
         :param cursor: from the page before.
         """
