@@ -73,10 +73,7 @@ class DeadLetterStats:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """Lists, reads, retries and deletes dead letters.
-
-    :ivar job_builder: knows the settings of queues; asked for by who changes a job's queue.
-    """
+    """Lists, reads, retries and deletes dead letters."""
 
     store: JobStore
     rows: DeadLetterSearch
@@ -94,8 +91,7 @@ class DeadLetters:
     ) -> DeadLetterPage:
         """Return dead letters of one queue, or of all queues one after the other.
 
-        A page may be short, or even empty, and yet have a cursor: where documents are large, or
-        where few of very many match.
+        A page may be short, even empty, and have a cursor: documents are large, or few rows match.
 
         :param offset: rows to skip, at most 1000; a cursor costs less.
         :raises InvalidRequestError: a bad offset or cursor.
@@ -168,8 +164,7 @@ class DeadLetters:
         :raises NotFoundError: there is no such job, or not the queue it is to go to.
         :raises ConflictError: it is not discarded.
         """
-        clock = self.changer.clock
-        fits = self.store.fits_inline
+        fits, clock = self.store.fits_inline, self.changer.clock
         changes = EnvelopeOverride(override or {}, self.rules, fits, self.job_builder)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
@@ -234,7 +229,7 @@ class EnvelopeOverride:
     """Holds changes to an envelope: objects (``meta``, ``retry``) are merged, others replaced.
 
     :ivar fits: whether a document stays in its job's item.
-    :ivar job_builder: see :class:`DeadLetters`.
+    :ivar job_builder: knows the settings of a queue that a job is moved to.
     """
 
     changes: Mapping[str, JsonValue]

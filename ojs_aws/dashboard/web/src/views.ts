@@ -14,7 +14,6 @@ import { Limits } from "./pages/limits";
 import { Overview } from "./pages/overview";
 import { Queue } from "./pages/queue";
 import { Queues } from "./pages/queues";
-import { Settings } from "./pages/settings";
 import { Workers } from "./pages/workers";
 import { Workflow } from "./pages/workflow";
 import { Workflows } from "./pages/workflows";
@@ -43,7 +42,7 @@ export const VIEWS: readonly View[] = [
   { path: "events", name: "Events", group: "Runtime", icon: "activity", page: Events },
   { path: "schemas", name: "Schemas", group: "Set-up", icon: "edit", page: later("Schemas", (of) => of.Schemas), one: later("Schema", (of) => of.Schema) },
   { path: "api-keys", name: "API keys", group: "Set-up", icon: "key", page: later("API keys", (of) => of.ApiKeys) },
-  { path: "settings", name: "Settings", group: "Set-up", icon: "settings", page: Settings },
+  { path: "settings", name: "Settings", group: "Set-up", icon: "settings", page: later("Settings", (of) => of.Settings) },
 ];
 
 export const GROUPS = ["", "Work", "Flow", "Runtime", "Set-up"] as const;

@@ -4,5 +4,6 @@ export { ApiKeys } from "./api_keys";
 export { Schema } from "./schema";
 export { Schemas } from "./schemas";
 export { Sequences } from "./sequences";
+export { Settings } from "./settings";
 export { Tenant } from "./tenant";
 export { Tenants } from "./tenants";
