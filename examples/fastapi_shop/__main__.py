@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from examples.shop_processes import port, serve_shop, start, start_backend
+from examples.shop_processes import CHECKOUT, port, serve_shop, start, start_backend
 
 
 def main() -> None:
@@ -22,6 +23,8 @@ def main() -> None:
     with suppress(KeyboardInterrupt), ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fastapi-shop-"))
         os.environ["SHOP_DATABASE"] = f"sqlite:///{Path(folder) / 'shop.db'}"
+        create_tables = [sys.executable, "-m", "examples.fastapi_shop.orders"]
+        subprocess.run(create_tables, cwd=CHECKOUT, check=True)  # not by each process at its start
         start_backend(stack)
         command = ["uvicorn", "examples.fastapi_shop.app:app", "--port", str(asked)]
         start(stack, "ojs_aws.cli", "run", "examples.fastapi_shop.worker:worker")

@@ -25,7 +25,6 @@ class Order(Base):
 
 outbox = Outbox(Base.metadata)
 engine = create_engine(os.environ.get("SHOP_DATABASE", "sqlite:///shop.db"))
-Base.metadata.create_all(engine)
 sessions = sessionmaker(engine, class_=JobSession, info={"ojs_outbox": outbox})
 
 
@@ -34,3 +33,7 @@ def confirm(order_id: int) -> str:
     with sessions.begin() as session:
         session.execute(update(Order).where(Order.id == order_id).values(state="is confirmed"))
     return f"order {order_id} is confirmed"
+
+
+if __name__ == "__main__":
+    Base.metadata.create_all(engine)

@@ -25,7 +25,7 @@ def running(shop: str) -> Iterator[str]:
         cwd=CHECKOUT,
         env={name: value for name, value in os.environ.items() if not name.startswith("OJS_")},
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
         text=True,
     )
     output = Output(process)
