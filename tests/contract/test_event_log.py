@@ -750,6 +750,12 @@ def test_a_long_change_that_is_forgotten_leaves_nothing(aws: EmbeddedAws, log: E
     assert partition_sizes(aws) == [0, 0]
 
 
+def test_a_short_change_is_one_item(aws: EmbeddedAws, log: EventLog) -> None:
+    """It costs one put."""
+    log.set_aside(SHORT, NOW)
+    assert partition_sizes(aws) == [1, 0]
+
+
 def test_a_change_whose_parts_expired_is_gone(aws: EmbeddedAws, log: EventLog) -> None:
     """DynamoDB may remove a part first; the others can still be looked at."""
     log.set_aside(LONG, NOW)

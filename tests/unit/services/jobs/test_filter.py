@@ -99,3 +99,11 @@ def test_lists_of_ended_jobs_are_read_in_the_range_that_may_match(
 )
 def test_ranges_of_time_include_both_ends(members: dict[str, Any], accepted: bool) -> None:
     assert JobFilter(**members).accepts(a_job()) == accepted
+
+
+@pytest.mark.parametrize(("end", "speaks"), [("until", False), ("as_of", True)])
+def test_only_an_end_that_need_not_be_sent_is_called_now(end: str, speaks: bool) -> None:
+    members: dict[str, Any] = {"since": NOW, end: Instant(NOW - 1)}
+    with pytest.raises(InvalidRequestError, match=f"after '{end}'") as caught:
+        JobFilter(**members)
+    assert ("now where it is not sent" in str(caught.value)) is speaks

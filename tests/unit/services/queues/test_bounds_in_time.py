@@ -169,6 +169,27 @@ def test_a_counter_that_was_quiet_is_corrected_if_it_is_wrong(
     assert depths.corrections == corrections
 
 
+def test_a_counter_that_changed_meanwhile_is_quiet_from_then_on() -> None:
+    clock, depths = FakeClock(NOW), Counted(Depth(jobs=5, version=1), 3)
+    recount = DepthRecount(lambda: cast("Depths", depths), clock)
+    assert recount.recount("q") is None
+    clock.advance(ms=QUIET_MS)
+    depths.counter = Depth(jobs=5, version=2)
+    assert recount.recount("q") is None
+    assert depths.corrections == []
+
+
+@pytest.mark.parametrize(
+    ("counter", "missing"),
+    [(None, [3]), (Depth(1, 1, is_whole=False), [2]), (Depth(1, 1, is_whole=True), [])],
+)
+def test_a_bound_counts_what_its_counter_lacks(counter: Depth | None, missing: list[int]) -> None:
+    """A push may have made the counter before; one that is whole is left."""
+    depths = Counted(counter, held=3)
+    DepthRecount(lambda: cast("Depths", depths), FakeClock(NOW)).bound("q", 5)
+    assert depths.corrections == missing
+
+
 @pytest.mark.parametrize(("jobs", "minutes"), [(5_000, 1), (100_000, 20)])
 def test_a_recount_of_a_quiet_queue_costs_a_query_a_minute(jobs: int, minutes: int) -> None:
     """One query reads five thousand jobs: with more, they are counted more rarely."""

@@ -128,7 +128,10 @@ def test_blocked_jobs_that_ended_before_are_not_cancelled_with_the_others(world:
     assert world.sequences.load("", KEY) is None
 
 
-def test_cancelling_many_stops_in_time_and_goes_on(world: World) -> None:
+@pytest.mark.parametrize(("asks", "states"), [(1, [3, 2, 1, 0, 0, 0]), (2, [2, 0, 0, 0, 0, 0])])
+def test_cancelling_many_stops_in_time_and_goes_on(
+    world: World, asks: int, states: list[int]
+) -> None:
     """Each call makes one step at least, and keeps what it has done."""
     choice = {"key": KEY, "on_discard": "cancel"}
     head, *blocked = [pushed(world, choice) for _ in range(5)]
@@ -139,7 +142,7 @@ def test_cancelling_many_stops_in_time_and_goes_on(world: World) -> None:
     left: list[int] = []
     failed: dict[str, Exception | None] = {}
     for _ in range(6):
-        asked = iter([True])
+        asked = iter([True] * asks)
 
         def has_time(asked: Iterator[bool] = asked) -> bool:
             return next(asked, False)
@@ -147,7 +150,7 @@ def test_cancelling_many_stops_in_time_and_goes_on(world: World) -> None:
         failed = follow(lambda: world.backend.sequence_advance, changes, has_time)
         found = [world.backend.jobs.info(each.id).state for each in blocked]
         left.append(found.count(JobState.PENDING))
-    assert left == [3, 2, 1, 0, 0, 0]
+    assert left == states
     assert failed == {}
 
 
