@@ -188,9 +188,13 @@ def coming_runs(entry: CronEntry, count: int) -> list[Instant]:
 
 
 def _planned_afresh(entry: CronEntry, now: Instant) -> CronEntry:
-    """Return the plan of an entry whose schedule begins now."""
+    """Return the plan of an entry whose schedule begins now.
+
+    It begins after the latest occurrence, which a clock ahead of this one may have claimed.
+    """
     whole_second = Instant(-(-now // 1000) * 1000)
-    return _planned(replace(entry, anchor=whole_second), now)
+    latest = entry.latest.scheduled_at if entry.latest else now
+    return _planned(replace(entry, anchor=whole_second), max(now, latest))
 
 
 def _planned(entry: CronEntry, now: Instant) -> CronEntry:

@@ -61,6 +61,19 @@ def test_a_settled_claim_keeps_nobody_from_the_next_second(world: World) -> None
     assert len(jobs(world)) == 3
 
 
+def test_a_cron_job_enabled_by_a_clock_behind_runs_no_occurrence_twice(world: World) -> None:
+    """The one that fired it was ahead."""
+    register(world)
+    world.clock.at = DUE + 100
+    world.backend.cron.scheduler.tick()
+    world.clock.at = DUE - 2_000
+    for is_enabled in (False, True):
+        world.backend.cron.service.set_enabled(NAME, is_enabled=is_enabled)
+    world.clock.at = DUE + 10_000
+    world.backend.cron.scheduler.tick()
+    assert len(jobs(world)) == 1
+
+
 @pytest.mark.parametrize(("ahead_ms", "alarms"), [(AHEAD_MS, 1), (AHEAD_MS + 1, 0)])
 def test_an_alarm_is_set_for_what_is_due_before_the_next_tick_but_one(
     world: World, ahead_ms: int, alarms: int
