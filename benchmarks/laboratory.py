@@ -27,6 +27,7 @@ from ojs_aws.services.workflows.write import JobEnd
 from ojs_aws.topology import TABLE, is_streamed
 from ojs_aws.transport.http.jobs.envelope import read_job
 
+MINUTE_MS: Final = 60_000
 ERROR: Final = parse_object('{"type": "Broken", "message": "it broke"}')
 RESULT: Final = RawJson('{"done":true}')
 ARGS: Final[list[Any]] = [{"user": 12_345, "email": "someone@example.com", "locale": "en-US"}]
@@ -143,9 +144,10 @@ class SlowClock(SystemClock):
     """Time hardly passes: nothing becomes due, and no request is late while units are counted."""
 
     def __init__(self) -> None:
-        """Begin at the moment."""
+        """Begin with the next minute, so that what each minute writes once is counted once."""
         super().__init__()
-        self._now = super().now()
+        now = super().now()
+        self._now = Instant(now - now % MINUTE_MS + MINUTE_MS)
 
     def look(self) -> Instant:
         """The time, without letting any pass."""

@@ -20,7 +20,7 @@ from rich.console import Console
 from benchmarks.costs import BEAT_MS, FULL, KINDS, WORKER, drained
 from benchmarks.documents import JOB_TYPE, Arguments
 from benchmarks.flow_costs import LIMIT, UNIQUE
-from benchmarks.laboratory import ERROR, Bench, Cost
+from benchmarks.laboratory import ERROR, MINUTE_MS, Bench, Cost
 from benchmarks.results import show_table
 from ojs_aws.adapters.dynamodb.images import read_image
 from ojs_aws.domain.envelope import Job
@@ -40,7 +40,6 @@ RATE: Final = 5.0
 WAIT_MS: Final = 3_000
 """Until a scheduled job, or the next attempt of one that failed, is due."""
 
-MINUTE_MS: Final = 60_000
 KILOBYTE: Final = 1024
 SMALL: Final = 410
 """Bytes of a small envelope. With 0.5 KB, the item of a step has a kilobyte, or two bytes more."""
