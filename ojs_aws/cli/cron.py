@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -117,7 +117,7 @@ async def delete_cron(
     session.out.said(f"{name} is removed.", {"name": name, "deleted": True})
 
 
-_REPEATED = {"cron", "expression", "job_template", "cron_job"}
+_REPEATED: Final = {"cron", "expression", "job_template", "cron_job"}
 """Members that ``schedule`` and the fields of the job say, too."""
 
 

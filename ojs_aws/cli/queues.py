@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -198,7 +198,7 @@ async def create_queue(session: Session, name: Name, settings: Settings = None) 
     session.out.fields(made.described)
 
 
-_REPEATED = {"queue", "status", "paused", "configuration"}
+_REPEATED: Final = {"queue", "status", "paused", "configuration"}
 """Members that others say, too."""
 
 

@@ -262,7 +262,7 @@ class DeadLetterUpkeep:
     def _settled_until(self, queue: str, until: Instant, now: Instant) -> Instant:
         """Return up to when no job is overdue that became due within the last hour.
 
-        Makes one query, and none for rules that wait for longer.
+        Makes one query, of a wide queue one for each line; none for rules that wait for longer.
         """
         since = Instant(now - FAILED_AGAIN_MS)
         overdue = self.changer.store.due(queue, since, until, 1).jobs

@@ -249,7 +249,7 @@ def expanded(body: bytes, encoding: str) -> bytes:
     :param encoding: the Content-Encoding header; may be empty.
     :raises UnsupportedCompressionError: the compression is not one of ``COMPRESSIONS``.
     :raises PayloadTooLargeError: more than ``MAX_BODY_BYTES`` come out.
-    :raises InvalidPayloadError: the body is not valid gzip, ends too early, or goes on after it.
+    :raises InvalidPayloadError: the body is not exactly one whole gzip member.
     """
     name = encoding.strip().lower()
     if name in {"", "identity"} or not body:

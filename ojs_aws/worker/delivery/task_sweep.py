@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GRACE_MS: Final = 120_000
 """How long a container may run on after its report, before its task is stopped."""
 PART_MS: Final = 10_000
-"""What looking after a hundred tasks may take."""
+"""What looking after a hundred tasks may take, in milliseconds."""
 _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 

@@ -85,5 +85,5 @@ def _parts_of(text: str) -> list[Value]:
 
 
 def _part_keys(item: Item) -> list[Item]:
-    number = c.read_string(item, n.SK)
-    return [item_key(PARTS, f"{number}#{index}") for index in range(c.read_count(item, COUNT))]
+    name = c.read_string(item, n.SK)
+    return [item_key(PARTS, f"{name}#{index}") for index in range(c.read_count(item, COUNT))]
