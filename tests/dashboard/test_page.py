@@ -71,7 +71,7 @@ def test_a_copy_is_enqueued_from_the_source_text(tab: Tab, api: httpx.Client) ->
     page = tab.open(f"jobs/{job_id}", "exact.data")
     page.get_by_text("Enqueue a copy").first.click()
     page.get_by_role("button", name="Enqueue a copy").click()
-    page.wait_for_function("id => !location.hash.includes(id)", arg=job_id)
+    page.wait_for_url(lambda url: job_id not in url)
     copy = page.url.rpartition("/")[2]
     text = api.get(f"jobs/{copy}").text
     assert f'"args":{ARGS}' in text
@@ -94,7 +94,7 @@ def test_a_copy_that_is_sent_again_exists_once(tab: Tab, api: httpx.Client) -> N
     page.get_by_role("button", name="Enqueue a copy").click()
     tab.says("The server cannot be reached.")
     page.get_by_role("button", name="Enqueue a copy").click()
-    page.wait_for_function("id => !location.hash.includes(id)", arg=job_id)
+    page.wait_for_url(lambda url: job_id not in url)
     found = api.get("admin/jobs", params={"queue": "once"}).json()["items"]
     assert {job["id"] for job in found} == {job_id, page.url.rpartition("/")[2]}
     tab.complaints = [each for each in tab.complaints if "ERR_FAILED" not in each]

@@ -49,7 +49,7 @@ def test_the_code_of_seldom_views_is_loaded_once_and_keeps_the_focus(tab: Tab) -
     for view, heading in (("tenants", "Tenants"), ("schemas", "Schemas")):
         page.get_by_role("navigation", name="Views").get_by_role("link", name=heading).click()
         page.get_by_text("Live · ").wait_for()
-        page.wait_for_function("document.activeElement.id === 'heading'")
+        page.locator("#heading:focus").wait_for()
         assert page.url.endswith(view)
     assert sum("/seldom-" in url for url in tab.requests) == 1
 

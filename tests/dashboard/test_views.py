@@ -310,7 +310,7 @@ def test_failures_are_grouped_by_error(tab: Tab, api: httpx.Client) -> None:
     command = page.get_by_label("Command line").inner_text()
     assert command.startswith("ojs-aws errors --since 24h --queue grouped")
     page.get_by_role("button", name="the last hour").click()
-    page.wait_for_function("location.hash.includes('since=PT1H')")
+    page.wait_for_url("**since=PT1H**")
     row.get_by_role("link", name="grouped", exact=True).click()
     page.get_by_role("link", name=first).wait_for()
     assert "state=retryable%2Cdiscarded&error=ValueError" in page.url
