@@ -24,7 +24,6 @@ from types import CodeType, FunctionType
 from typing import Any, Final, cast
 
 from rich.console import Console
-from rich.table import Table
 
 from tests.simulation.breakages import MUTATIONS, Mutation
 from tests.simulation.search import Search
@@ -123,10 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=STEPS, help="calls to make at most, for each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--markdown", action="store_true", help="print the table of the docs")
-    parser.add_argument("names", nargs="*", help="only these")
+    parser.add_argument("names", nargs="*", metavar="name", help="only these")
     given = parser.parse_args(arguments)
+    if strange := set(given.names) - {each.name for each in MUTATIONS}:
+        parser.error(f"there is no breakage {', '.join(sorted(strange))}")
     console = Console()
-    table = Table("breakage", "calls until noticed", "as", title="broken on purpose")
     missed, rows = 0, list[str]()
     if problem := whole(given.seed):
         console.print(f"Nothing is broken on purpose, and yet: {problem}", markup=False)
@@ -137,13 +137,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with console.status(mutation.what):
             caught = hunt(mutation, given.seed, given.steps)
         missed += not caught.problem
-        noticed = f"{caught.steps:,}" if caught.problem else "[red]not noticed"
-        table.add_row(mutation.what, noticed, caught.problem.partition("; by")[0][:90])
+        noticed = f"{caught.steps:>9,} calls" if caught.problem else "    NOT NOTICED"
+        if not given.markdown:
+            seen_as = caught.problem.partition("; by")[0][:90]
+            line = f"{noticed}  {mutation.what}: {seen_as}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
         rows.append(f"| {mutation.what} | {caught.steps if caught.problem else 'not noticed'} |")
     if given.markdown:
         print("\n".join(["| broken | calls until noticed |", "|---|---:|", *rows]))
         return 1 if missed else 0
-    console.print(table)
     console.print(f"{missed} not noticed" if missed else "each was noticed")
     return 1 if missed else 0
 
