@@ -39,6 +39,8 @@ KILLED_EACH: Final = 25
 DRAIN_S: Final = 180.0
 """How long jobs may take to end after the last push."""
 PAGE: Final = 1000
+AHEAD_S: Final = 60.0
+"""By how much the clock of this machine may be ahead of the deployment's."""
 ENDED: Final = frozenset({"job.completed", "job.discarded", "job.cancelled"})
 
 
@@ -194,7 +196,7 @@ def _events(door: Door, loaded: Loaded) -> dict[str, list[tuple[str, float]]]:
 
 
 def _pages(door: Door, since: float) -> Iterator[dict[str, Any]]:
-    start = datetime.fromtimestamp(since - 1).astimezone().isoformat()
+    start = datetime.fromtimestamp(since - AHEAD_S).astimezone().isoformat()
     query = {"queues": f"{LAMBDA_QUEUE},{POLLED_QUEUE}", "since": start, "limit": str(PAGE)}
     while True:
         answer = door.ask("GET", f"events?{urlencode(query)}")

@@ -14,7 +14,7 @@ from ojs_aws.cli.deployment.readiness import _template
 from ojs_aws.cli.terminal.session import ExitCode, connect
 from ojs_aws.client.transports import connection
 from ojs_aws.client.transports.credentials import ApiKey, Credentials, chosen_credentials
-from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.queues import QueueSettings
 from ojs_aws.services.events import Commit, events_of
 from tests.simulation.world import World, count_changes
@@ -85,6 +85,39 @@ def test_doctor_probes_the_stream_and_leaves_nothing_behind(
     ran = cli.run("doctor", "--probe", "--json")
     assert ran.json["findings"][-1]["verdict"] == "bad"
     assert {job.state for job in world.stored.jobs.values()} == {"cancelled"}
+
+
+def publish_changes(world: World, others: int = 0) -> None:
+    """Publish each change of a job from now on, behind so many chunks of other jobs' events."""
+
+    def publish(before: JobRecord | None, after: JobRecord | None) -> None:
+        now = world.clock.now()
+        events = events_of(before, after, Commit(now))
+        for number in range(others):
+            other = f"01990000-0000-7000-8000-{number:012d}"
+            world.events.append([replace(each, subject=other) for each in events], now)
+        world.events.append(events, now)
+
+    world.follow_jobs(publish)
+
+
+def test_doctor_sees_the_stream_of_a_server_whose_clock_is_behind(cli: Cli, world: World) -> None:
+    """That the clocks differ is the finding of another check."""
+    publish_changes(world)
+    findings = {each["check"]: each for each in cli.ask("doctor", "--probe")["findings"]}
+    assert findings["stream"]["verdict"] == "ok"
+    assert findings["clock"]["verdict"] == "look"
+
+
+def test_doctor_finds_its_event_behind_many_of_other_jobs(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One read looks at a part of the log: here at two chunks."""
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.events.reader.MAX_QUERIES", 2)
+    monkeypatch.setattr("ojs_aws.adapters.dynamodb.events.reader.CHUNKS", 1)
+    publish_changes(world, others=5)
+    findings = {each["check"]: each for each in cli.ask("doctor", "--probe")["findings"]}
+    assert findings["stream"]["verdict"] == "ok"
 
 
 def test_deploy_check_finds_an_open_api(cli: Cli) -> None:

@@ -27,12 +27,14 @@ from ojs_aws.cli.verify.conformance.runner import (
     is_at_the_job_endpoint,
 )
 from ojs_aws.cli.verify.deployments import Deployments, stack_of
-from ojs_aws.cli.verify.load import reached
+from ojs_aws.cli.verify.load import AHEAD_S, _pages, reached
 from ojs_aws.cli.verify.report import Result, masked, run_all
-from ojs_aws.cli.verify.scales import FULL, SMALL
+from ojs_aws.cli.verify.scales import FULL, LAMBDA_QUEUE, SMALL
 from ojs_aws.cli.verify.site import Assertion, Outcome, Site, demand
 from ojs_aws.domain.errors import BackendError
+from ojs_aws.services.events import Commit, events_of
 from tests.commands import run_command
+from tests.jobs import any_job
 from tests.load import HUNG_S
 from tests.unit.cli.verify.stub import Stub, StubDeployments
 
@@ -186,6 +188,19 @@ def test_an_emulator_has_both_urls_below_its_own() -> None:
     assert api == f"{emulator}/_aws/execute-api/a1/$default"
     assert url == f"{emulator}/_aws/lambda-url/b2"
     assert reached("https://a1.example.com/", None) == "https://a1.example.com"
+
+
+@pytest.mark.parametrize(("ahead_s", "seen"), [(AHEAD_S, 1), (AHEAD_S + 0.001, 0)])
+def test_events_of_the_load_are_read_although_this_clock_is_ahead(
+    ahead_s: float, seen: int
+) -> None:
+    """Each event counts that the deployment dates a minute before the load, or later."""
+    stub = Stub()
+    world, site = stub.world, stub.deployed()
+    record = world.backend.jobs.push(any_job("a.b", queue=LAMBDA_QUEUE)).record
+    now = world.clock.now()
+    world.events.append(events_of(None, record, Commit(now)), now)
+    assert len([*_pages(site.gateway, now / 1000 + ahead_s)]) == seen
 
 
 def test_the_documented_times_are_those_of_the_page() -> None:
