@@ -117,7 +117,7 @@ class Backend(Foundation):
         self.bulk = BulkServices(self, self.jobs)
         self.outcomes = OutcomeServices(self)
         self.workers = WorkerServices(self)
-        self.dead_letters = DeadLetterServices(self, self.queues, self.jobs, self.bulk)
+        self.dead_letters = DeadLetterServices(self, self.jobs, self.bulk)
         self.cron = CronServices(self, self.jobs)
         self.workflows = WorkflowServices(self, self.jobs)
         self.upkeep = UpkeepServices(self, self.queues, self.workflows)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from ojs_aws.services.access.callers import CompletionEvents
     from ojs_aws.services.backend.foundation import Foundation
     from ojs_aws.services.backend.jobs import JobServices
-    from ojs_aws.services.backend.queues import QueueServices
     from ojs_aws.services.bulk import BulkEngine
     from ojs_aws.services.bulk.by_filter import BulkByFilter
     from ojs_aws.services.bulk.changes import BulkChanges
@@ -88,11 +87,8 @@ class BulkServices(_ServicesOnJobs):
 class DeadLetterServices(FeatureServices):
     """Holds dead letters, one or many, and the rules that replay and prune them."""
 
-    def __init__(
-        self, shared: Foundation, queues: QueueServices, jobs: JobServices, bulk: BulkServices
-    ) -> None:
+    def __init__(self, shared: Foundation, jobs: JobServices, bulk: BulkServices) -> None:
         super().__init__(shared)
-        self._queues = queues
         self._jobs = jobs
         self._bulk = bulk
 
@@ -116,8 +112,7 @@ class DeadLetterServices(FeatureServices):
             self._search,
             shared.changer,
             shared.job_messages,
-            self._queues.rules,
-            lambda: self._jobs.push.job_builder,
+            lambda: self._jobs.push,
         )
 
     @cached_property

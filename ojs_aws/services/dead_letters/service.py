@@ -16,17 +16,16 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLarg
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import JobList, ListTotal
-from ojs_aws.domain.jobs.validation import read_envelope
 from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
-from ojs_aws.services.queues.rules import QueueRules
 from ojs_aws.services.stored_jobs.change import JobChange, JobChanger
 from ojs_aws.services.stored_jobs.messages import JobMessages
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.services.jobs.build import JobBuilder
+    from ojs_aws.services.jobs.push import Push
 
 MAX_OFFSET: Final = 1000
 MAX_SAMPLED: Final = 500
@@ -79,8 +78,7 @@ class DeadLetters:
     rows: DeadLetterSearch
     changer: JobChanger
     job_messages: JobMessages
-    rules: QueueRules
-    job_builder: Callable[[], JobBuilder]
+    push: Callable[[], Push]
 
     def list(
         self,
@@ -164,16 +162,21 @@ class DeadLetters:
         :raises NotFoundError: there is no such job, or not the queue it is to go to.
         :raises ConflictError: it is not discarded.
         """
-        fits, clock = self.store.fits_inline, self.changer.clock
-        changes = EnvelopeOverride(override or {}, self.rules, fits, self.job_builder)
+        fits, clock, changes = self.store.fits_inline, self.changer.clock, None
+        if override:
+            changes = EnvelopeOverride(override, fits, self.push().job_builder)
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             lifecycle.require(job, "retry", JobState.DISCARDED)
-            changed = changes.apply(self.store.fill(job), now) if override else job
+            changed = changes.apply(self.store.fill(job), now) if changes else job
             return by_hand(lifecycle.retry_discarded(changed, now, clock.order()), by)
 
-        change = self._apply(job_id, decide)
-        self._forget_replaced(change.before, change.after)
+        change = self.changer.apply(check_job_id(job_id), decide)
+        if changes:  # it may have another limit now
+            self.push().new_jobs.send_for([change.after])
+            self._forget_replaced(change.before, change.after)
+        else:
+            self.job_messages.send_for([change.after], clock.now())
         return self.store.fill(change.after)
 
     def retry_now(self, job_id: str, by: Actor | None = None) -> JobChange:
@@ -190,14 +193,9 @@ class DeadLetters:
             retried = lifecycle.retry_now if is_waiting else lifecycle.retry_discarded
             return by_hand(retried(job, now, self.changer.clock.order()), by)
 
-        change = self._apply(job_id, decide)
-        return JobChange(change.before, self.store.fill(change.after))
-
-    def _apply(self, job_id: str, decide: Callable[[JobRecord, Instant], JobRecord]) -> JobChange:
-        """Change a job, and send the message of the available one."""
         change = self.changer.apply(check_job_id(job_id), decide)
         self.job_messages.send_for([change.after], self.changer.clock.now())
-        return change
+        return JobChange(change.before, self.store.fill(change.after))
 
     def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
         """Remove a document that an override has replaced by a smaller one."""
@@ -229,13 +227,12 @@ class EnvelopeOverride:
     """Holds changes to an envelope: objects (``meta``, ``retry``) are merged, others replaced.
 
     :ivar fits: whether a document stays in its job's item.
-    :ivar job_builder: knows the settings of a queue that a job is moved to.
+    :ivar job_builder: checks the changed envelope.
     """
 
     changes: Mapping[str, JsonValue]
-    rules: QueueRules
     fits: Callable[[RawJson], bool]
-    job_builder: Callable[[], JobBuilder]
+    job_builder: JobBuilder
 
     def __post_init__(self) -> None:
         """Refuse members that cannot be changed.
@@ -267,19 +264,15 @@ class EnvelopeOverride:
             else:
                 given[name] = encode(value)
         changed_job = Job.from_members(given)
-        envelope = read_envelope(changed_job, now)
+        envelope = self.job_builder.changed(changed_job, job, self.changes.keys(), now)
         if envelope.tenant != job.tenant:
             message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."
             raise field_error("override.meta.tenant_id", message)
-        self.rules.admit(envelope.queue)
-        stays = envelope.queue == job.queue
-        if not stays:
-            envelope = self.job_builder().with_share(changed_job, envelope)
         changed = replace(
             job,
             queue=envelope.queue,
-            shard=job.shard if stays else 0,  # other queues may lack its line
-            fairness=job.fairness if stays else envelope.fairness,
+            shard=job.shard if envelope.queue == job.queue else 0,  # others may lack its line
+            fairness=envelope.fairness,
             limit=envelope.limit,
             priority=envelope.priority,
             retry=envelope.retry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from operator import attrgetter
@@ -153,9 +153,24 @@ class JobBuilder:
             envelope = self._with_share(job, envelope, settings)
         return self._new(envelope, document, state, now, _unique_key(job, envelope), config)
 
-    def with_share(self, job: Job, envelope: Envelope) -> Envelope:
-        """Return an envelope with whose share of its queue the job uses, if the queue is fair."""
-        settings = self.settings.of(envelope.queue)
+    def changed(
+        self, job: Job, before: JobRecord, names: Collection[str], now: Instant
+    ) -> Envelope:
+        """Return the envelope of a stored job with other members, checked as a new job's is.
+
+        :param names: the members that differ.
+        :raises OjsError: it or its queue refuses it.
+        """
+        envelope = read_envelope(job, now)
+        self.rules.admit(envelope.queue)
+        if "args" in names:
+            self._check_args(job)
+        if envelope.queue != before.queue:
+            settings = self.settings.admitting(envelope.queue, envelope.type)
+        elif "args" in names or "meta" in names:
+            settings = self.settings.of(envelope.queue)
+        else:
+            return replace(envelope, fairness=before.fairness)
         if envelope.fairness is None and settings.config.fair_by is None:
             return envelope
         return self._with_share(job, envelope, settings)

@@ -169,6 +169,7 @@ class NewJobs:
         self.send_for(
             [each.record for each in admitted if not each.is_duplicate and not each.is_update]
         )
+        self._note_limits([each.record for each in admitted if each.is_update])
         for each in admitted:
             if each.replaced is not None:
                 self.job_messages.end_reservation(each.replaced, self.clock.now())

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.conflicts import id_taken
-from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError
+from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, InvalidPolicyError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.jobs.batches import Admission, UniqueLock
+from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, stored_texts
+from ojs_aws.domain.limits.policies import read_limit
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy
+
+_BROUGHT: Final = ("args", "meta")
+"""What a job brings into one that keeps its schedule (section 5.3)."""
+
+_LIMITED: Final = frozenset({"rate_limit", *_BROUGHT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,33 @@ def until_of(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:
     if policy is None or policy.period_ms is None:
         return None
     return Instant(holder.created_at + policy.period_ms)
+
+
+def brought(holder: JobRecord, wanted: JobRecord) -> JobRecord:
+    """Return the next version of a scheduled job, with another one's arguments and metadata.
+
+    The key of its limit and its share of a fair queue follow these; all else stays (section 5.3).
+
+    :param holder: with its document filled in.
+    """
+    if not isinstance(holder.document, str) or not isinstance(wanted.document, str):
+        raise TypeError("a document is kept elsewhere; fill it in first")
+    members, others = stored_texts(holder.document), stored_texts(wanted.document)
+    limit, fairness = holder.limit, holder.fairness
+    if holder.queue == wanted.queue and members.get("fairness") == others.get("fairness"):
+        fairness = wanted.fairness and replace(wanted.fairness, start=0)
+    for name in _BROUGHT:
+        members.pop(name, None)
+        if name in others:
+            members[name] = others[name]
+    if limit is not None:
+        values = {
+            name: decode(members[name], max_depth=ANY_DEPTH) for name in members.keys() & _LIMITED
+        }
+        with suppress(InvalidPolicyError):  # they lack what its key is made of
+            limit = read_limit(values.pop("rate_limit"), holder.queue, values)
+    document = assemble(members)
+    return holder.next_version(document=document, limit=limit, fairness=fairness)
 
 
 def check_whole(entries: Sequence[UniqueEntry]) -> None:

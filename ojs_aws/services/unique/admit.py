@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from ojs_aws.domain.conflicts import NotAdmittedError, TransactionTooLargeError
 from ojs_aws.domain.errors import NotFoundError
-from ojs_aws.domain.job import Document, JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import deadlines, lifecycle
 from ojs_aws.domain.jobs.batches import MAX_ACTIONS, Admission, UniqueLock
-from ojs_aws.domain.json_text import RawJson, assemble, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.unique.keys import OnConflict, UniquePolicy, keeps_out
 from ojs_aws.services.stored_jobs.change import JobChanger
@@ -25,6 +24,7 @@ from ojs_aws.services.unique import (
     Same,
     UniqueEntry,
     WantedJob,
+    brought,
     check_whole,
     contended,
     entries_of,
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 MAX_LOOKS: Final = 16
 """How often a request looks again because others want the same key at the same time."""
-
-_BROUGHT: Final = ("args", "meta")
-"""What a job brings into one that keeps its schedule (section 5.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +248,7 @@ class Uniqueness:
         :returns: what to write.
         """
         whole = self.changer.store.fill(holder)
-        document = _brought(whole.document, entry.wanted.record.document)
-        after = holder.next_version(document=document)
+        after = brought(whole, entry.wanted.record)
         entry.let = Admitted(record=after, is_update=True)
         entry.admission = Admission(
             lock=UniqueLock(
@@ -275,18 +271,6 @@ def _is_elsewhere(policy: UniquePolicy, record: JobRecord, holder: JobRecord) ->
     the newcomer's credentials must not touch.
     """
     return "queue" in policy.keys and holder.queue != record.queue
-
-
-def _brought(old: Document, new: Document) -> RawJson:
-    if not isinstance(old, str) or not isinstance(new, str):
-        raise TypeError("a document is kept elsewhere; fill it in first")
-    members = stored_texts(old)
-    brought = stored_texts(new)
-    for name in _BROUGHT:
-        members.pop(name, None)
-        if name in brought:
-            members[name] = brought[name]
-    return assemble(members)
 
 
 def _check_size(admissions: Sequence[Admission]) -> None:

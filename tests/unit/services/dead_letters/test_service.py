@@ -15,9 +15,11 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
+    JobTypeNotAllowedError,
     JsonValue,
     NotFoundError,
     PayloadTooLargeError,
+    SchemaValidationError,
 )
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs.lists import ListTotal, TotalKind
@@ -29,6 +31,7 @@ from ojs_aws.services.dead_letters.upkeep import read_replay_rules
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from ojs_aws.services.jobs.job_lists import END
 from ojs_aws.services.jobs.render import render_job
+from ojs_aws.services.schemas.registry import SchemaRegistration
 from tests.simulation.faults import Fault
 from tests.simulation.world import World
 
@@ -294,6 +297,45 @@ def test_a_dead_letter_in_another_queue_leaves_limit_and_share_behind(world: Wor
     shared = die(world, queue="third")
     assert shared.fairness is not None
     assert retry(shared.id, {"queue": "second"}).fairness is None
+
+
+def test_a_dead_letter_with_other_metadata_has_the_share_of_these(world: World) -> None:
+    """The queue is fair by what the operator corrected; other changes leave the share alone."""
+    world.backend.queues.config.change("fair", {"fairness": {"by": "meta.customer"}})
+    corrected, other = (die(world, queue="fair", meta={"customer": "old"}) for _ in range(2))
+    retry = world.backend.dead_letters.service.retry
+    there = retry(corrected.id, {"meta": {"customer": "new"}})
+    kept = retry(other.id, {"priority": 3})
+    assert [each.fairness and each.fairness.key for each in (there, kept)] == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    ("override", "refusal"),
+    [({"args": ["no number"]}, SchemaValidationError), ({"queue": "only"}, JobTypeNotAllowedError)],
+)
+def test_a_dead_letter_goes_only_where_a_new_job_like_it_could(
+    world: World, override: dict[str, Any], refusal: type[Exception]
+) -> None:
+    """The schema that the job names, and the types that the other queue takes, count."""
+    uri = "urn:ojs:schema:demo.echo:v1"
+    schema: JsonValue = {"type": "array", "items": {"type": "integer"}}
+    wanted = SchemaRegistration(
+        uri=uri, type="demo.echo", version="1.0.0", schema=schema, text=encode(schema)
+    )
+    world.backend.schemas.registry.register(wanted)
+    world.backend.queues.config.change("only", {"allowed_job_types": ["other.type"]})
+    dead = die(world, schema=uri)
+    with pytest.raises(refusal):
+        world.backend.dead_letters.service.retry(dead.id, override)
+    assert world.stored.jobs[dead.id] == dead
+    assert world.backend.dead_letters.service.retry(dead.id, {"args": [2]}).state == "available"
+
+
+def test_the_limit_that_an_override_brings_is_listed_before_the_job_begins(world: World) -> None:
+    """So that an operator finds it by the key that the job has now."""
+    dead = die(world, args=["a"], rate_limit={"key": "api", "by": "args.0", "concurrency": 1})
+    world.backend.dead_letters.service.retry(dead.id, {"args": ["b"]})
+    assert {each.bucket.key for each in world.backend.limits.page("", 9)[0]} == {"api:a", "api:b"}
 
 
 def test_a_changed_policy_is_the_jobs_own(world: World) -> None:

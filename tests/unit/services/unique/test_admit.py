@@ -68,7 +68,10 @@ def push(backend: Backend, args: Any = (1,), **unique: Any) -> PushResult:
     """Push a job that is unique by its type, or as given."""
     options = {
         name: unique.pop(name)
-        for name in ("id", "queue", "scheduled_at", "meta", "retry", "pending", "expires_at")
+        for name in (
+            *("id", "queue", "scheduled_at", "meta", "retry", "pending", "expires_at"),
+            *("rate_limit", "fairness"),
+        )
         if name in unique
     }
     job = Job("demo.unique", [*args], **options)
@@ -152,6 +155,33 @@ def test_replace_except_schedule_keeps_the_scheduled_job_and_its_time(backend: B
     assert job.scheduled_at == due
     with pytest.raises(DuplicateError):
         push(backend)
+
+
+def test_a_job_with_new_arguments_has_the_limit_and_the_share_of_these(backend: Backend) -> None:
+    """Else it would run in the place of another customer. What it names itself stays."""
+    backend.queues.config.change("default", {"fairness": {"by": "meta.customer"}})
+    limit = {"key": "api", "by": "args.0", "concurrency": 1}
+    options: dict[str, Any] = {"scheduled_at": "+PT1H", "rate_limit": limit}
+    job_id = id_of(push(backend, ["old"], meta={"customer": "old"}, **options))
+
+    def stored() -> tuple[str, str]:
+        job = backend.jobs.info(job_id)
+        assert job.limit is not None
+        assert job.fairness is not None
+        return job.limit.key, job.fairness.key
+
+    def bring(customer: str, **options: Any) -> None:
+        meta = {"customer": customer}
+        conflict = "replace_except_schedule"
+        assert push(backend, [customer], on_conflict=conflict, meta=meta, **options).is_update
+
+    bring("new", rate_limit=limit)
+    assert stored() == ("api:new", "new")
+    assert [each.bucket.key for each in backend.limits.page("", 9)[0]] == ["api:new", "api:old"]
+    bring("mine", fairness={"key": "own"})
+    assert stored() == ("api:mine", "new")
+    assert push(backend, [], on_conflict="replace_except_schedule").is_update
+    assert stored() == ("api:mine", "")
 
 
 def test_replace_except_schedule_is_replace_for_other_jobs(backend: Backend) -> None:
