@@ -139,6 +139,9 @@ def _say_end(job: JobRecord) -> Reason:
     if job.expires_at is not None and at >= job.expires_at and not is_by_error:
         text = f"It expired at {format_instant(job.expires_at)}, before it could begin."
         return Reason(ReasonCode.EXPIRED, text)
+    if job.limit is not None and not is_by_error:
+        text = f"It was dropped because the limit '{job.limit.key}' was reached."
+        return Reason(ReasonCode.LIMIT, text, data={"key": job.limit.key})
     counted, most = job.counted_attempts, job.allowed_attempts
     data: dict[str, JsonValue] = {"attempt": counted, "max_attempts": most}
     if error is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ojs_aws.domain.attributes import wrong_state
 from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import JsonValue
-from ojs_aws.domain.job import Failure, JobRecord, JobState
+from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import progress
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
@@ -236,19 +236,22 @@ def ended_job(job: JobRecord, index: int) -> Ended | None:
             return Ended(index=index, state=StepState.CANCELLED, at=at, failure=why)
         case JobState.DISCARDED:
             at = job.discarded_at or job.created_at
-            last = job.failures[-1] if job.failures else None
-            duration = max(0, at - (job.started_at or at)) if last else 0
-            why = _failure(job, index, *_words(last))
+            duration = max(0, at - (job.started_at or at)) if job.failures else 0
+            why = _failure(job, index, *_words(job, at))
             return Ended(
                 index=index, state=StepState.FAILED, at=at, duration_ms=duration, failure=why
             )
     return None
 
 
-def _words(failure: Failure | None) -> tuple[str, str]:
-    if failure is None:
+def _words(job: JobRecord, ended: Instant) -> tuple[str, str]:
+    """Return the code and the message of what ended a discarded job."""
+    if job.failures:
+        last = job.failures[-1]
+        return last.code or last.type, last.message
+    if job.expires_at is not None and ended >= job.expires_at:
         return "expired", "The job expired before it was executed."
-    return failure.code or failure.type, failure.message
+    return "dropped", "The job was dropped because its limit was reached."
 
 
 def _failure(job: JobRecord, index: int, code: str, message: str) -> StepFailure:

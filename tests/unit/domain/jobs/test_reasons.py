@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ojs_aws.domain.bindings.tasks import task_of
 from ojs_aws.domain.job import Failure, JobState, Reservation
+from ojs_aws.domain.job_policies import Limit, OnLimit
 from ojs_aws.domain.jobs.reasons import ReasonCode, reasons_of
 from ojs_aws.domain.retry import RetryPolicy
 from ojs_aws.domain.timestamps import Instant, span_text
@@ -17,6 +18,7 @@ from tests.unit.domain.jobs.test_lifecycle import a_job
 
 NOW = Instant(1_700_000_000_000)
 S, R = JobState, ReasonCode
+LIMIT = Limit(key="k", concurrency=1, on_limit=OnLimit.DROP)
 
 
 def failure(at: int, attempt: int = 1) -> Failure:
@@ -113,6 +115,8 @@ def test_an_active_job_says_who_has_it_and_what_ends_that(
         ({"expires_at": NOW}, R.EXPIRED, "before it could begin"),
         ({"expires_at": NOW, "failures": (failure(NOW - 9),)}, R.EXPIRED, "before it could"),
         ({"expires_at": NOW, "attempt": 3, "failures": (failure(NOW),)}, R.FAILED, "SmtpError"),
+        ({"limit": LIMIT, "attempt": 1, "failures": (failure(NOW - 9),)}, R.LIMIT, "limit 'k'"),
+        ({"limit": LIMIT, "attempt": 3, "failures": (failure(NOW),)}, R.FAILED, "SmtpError"),
         ({}, R.FAILED, "It was discarded."),
     ],
 )

@@ -16,6 +16,7 @@ from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.job import JobState
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows.progress import StepState
 from ojs_aws.domain.workflows.workflow import Ended, Workflow
 from ojs_aws.services.workflows.write import JobEnd, WorkflowWrite, job_end_of
@@ -78,19 +79,29 @@ def test_what_brings_nothing_new_is_the_same_workflow(world: World, is_repeated:
 
 
 @pytest.mark.parametrize(
-    ("state", "failures", "code"),
+    ("state", "expires_in", "failures", "code"),
     [
-        (JobState.DISCARDED, (FAILURE,), "Broken"),
-        (JobState.DISCARDED, (), "expired"),
-        (JobState.CANCELLED, (FAILURE,), "cancelled"),
-        (JobState.CANCELLED, (), "cancelled"),
+        (JobState.DISCARDED, None, (FAILURE,), "Broken"),
+        (JobState.DISCARDED, 0, (), "expired"),
+        (JobState.DISCARDED, 1, (), "dropped"),
+        (JobState.DISCARDED, None, (), "dropped"),
+        (JobState.CANCELLED, None, (FAILURE,), "cancelled"),
+        (JobState.CANCELLED, None, (), "cancelled"),
     ],
 )
 def test_later_steps_get_why_a_job_did_not_complete(
-    state: JobState, failures: Any, code: str
+    state: JobState, expires_in: int | None, failures: Any, code: str
 ) -> None:
-    """An attempt that failed before is not why it was cancelled."""
-    ended = job_end_of(a_job(state=state, failures=failures, workflow_step=1), cast("Any", None))
+    """An attempt that failed before is not why it was cancelled, nor time why it was dropped."""
+    expires_at = None if expires_in is None else Instant(NOW + expires_in)
+    job = a_job(
+        state=state,
+        failures=failures,
+        workflow_step=1,
+        discarded_at=NOW,
+        expires_at=expires_at,
+    )
+    ended = job_end_of(job, cast("Any", None))
     assert ended is not None
     error = json.loads(ended.value)["error"]
     assert error["type"] == code
