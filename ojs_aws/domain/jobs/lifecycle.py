@@ -239,6 +239,7 @@ def retry_discarded(job: JobRecord, now: Instant, order: int) -> JobRecord:
         past_failures=(*job.past_failures, *job.failures)[-HISTORY_LIMIT:],
         is_dead_letter=False,
         replay=None,
+        progress=None,  # of an attempt whose number comes again
         sequence=job.sequence and replace(job.sequence, is_blocked=False, checks=False),
     )
 

@@ -122,6 +122,16 @@ def test_each_attempt_starts_without_progress(world: World) -> None:
     assert known.fraction == 0.1
 
 
+def test_a_job_that_an_operator_retries_starts_without_progress(world: World) -> None:
+    """Its attempts have the numbers of those before."""
+    job = active(world, retry={"max_attempts": 1})
+    report(world, job, '{"progress": 0.73}')
+    world.backend.jobs.fail(job.id, "w", ERROR)
+    world.backend.dead_letters.service.retry(job.id)
+    again = claim(world)
+    assert (again.attempt, shown(world, again)) == (1, None)
+
+
 def test_a_completed_job_is_done_if_it_ever_reported(world: World) -> None:
     """PRG-005, section 8.1; without a write of its own."""
     silent, reported = active(world), active(world)
