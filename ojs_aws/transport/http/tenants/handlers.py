@@ -6,8 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import PermissionDeniedError
+from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.queues.tallies import TallyKind
-from ojs_aws.domain.tenants import CHANGES, UNLIMITED, TenantSettings, changes_of, check_tenant
+from ojs_aws.domain.tenants import (
+    CHANGES,
+    LIMITS,
+    UNLIMITED,
+    TenantSettings,
+    changes_of,
+    check_tenant,
+)
 from ojs_aws.domain.timestamps import format_instant
 from ojs_aws.services.tenants.admin import RATE_MINUTES, Change, TenantCounts, TenantState
 from ojs_aws.transport.http.calls import Answer, Call, json_of
@@ -76,7 +85,7 @@ def list_tenant_jobs(call: Call) -> Answer[JobListAnswer]:
 
 def set_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
     """Set the limits of a tenant; what is not named is not limited. A suspension stays."""
-    given = call.values().get("limits", {})
+    given = _limits(call)
 
     def change(before: TenantSettings) -> TenantSettings:
         return replace(UNLIMITED, is_suspended=before.is_suspended).with_limits(given)
@@ -86,7 +95,7 @@ def set_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
 
 def change_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
     """Change the limits of a tenant that the body names; null lifts one."""
-    given = call.values().get("limits", {})
+    given = _limits(call)
     return _changed(call, lambda before: before.with_limits(given))
 
 
@@ -110,6 +119,18 @@ def suspend_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
 def resume_tenant(call: Call) -> Answer[models.TenantSettingsAnswer]:
     """Resume a tenant; its limits are those that it had."""
     return _changed(call, lambda before: replace(before, is_suspended=False))
+
+
+def _limits(call: Call) -> JsonValue:
+    """Return the limits that the body has.
+
+    :raises InvalidRequestError: some stand beside ``limits``, where they would not count.
+    """
+    values = call.values()
+    if misplaced := sorted(values.keys() & {*LIMITS}):
+        name = misplaced[0]
+        raise field_error(name, f"The '{name}' attribute must be a member of 'limits'.")
+    return values.get("limits", {})
 
 
 def _changed(call: Call, change: Change) -> Answer[models.TenantSettingsAnswer]:

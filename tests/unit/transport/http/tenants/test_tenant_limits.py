@@ -112,6 +112,15 @@ def test_wrong_limits_are_refused(api: Api, path: str, body: object, status: int
     assert api.get("/admin/tenants/acme").json["limits"] == {}
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_limits_outside_of_their_object_are_not_taken_for_none(api: Api, method: str) -> None:
+    """They would lift all that the tenant has."""
+    limit(api, "acme", 2)
+    refused = send(api, method, "acme", {"max_concurrency": 1})
+    assert (refused.status, refused.error["details"]["field"]) == (400, "max_concurrency")
+    assert api.get("/admin/tenants/acme").json["limits"] == {"max_concurrency": 2}
+
+
 def test_only_operators_of_all_tenants_change_one(api: Api) -> None:
     """A tenant cannot lift its own limit, and nor can who may only operate."""
     assert send(api, "PUT", "acme", {}, **ACME).status == 403
