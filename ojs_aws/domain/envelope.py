@@ -24,6 +24,10 @@ DEFAULT_QUEUE: Final = "default"
 VALIDATE: Final = "ojs_validate"
 """The member of ``meta`` by which a producer insists that the arguments are validated."""
 
+BOUND_TO: Final = "ojs.codec.bound_to"
+"""The member of ``meta`` that says what the ciphertext of the arguments is bound to; absent where
+it is bound to nothing, as the specification has it. Whoever changes it makes them unreadable."""
+
 TENANT_ID: Final = "tenant_id"
 """The member of ``meta`` that names a job's tenant (ojs-multi-tenancy, section 5.1)."""
 

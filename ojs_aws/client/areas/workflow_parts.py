@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, TypeVar
 
 from ojs_aws.client.insertion import AsJob, Insertion
 from ojs_aws.client.results import Stored
-from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.envelope import BOUND_TO, Job
 from ojs_aws.domain.json_text import RawJson, assemble, assemble_array, encode
 
 S = TypeVar("S")
@@ -233,11 +234,14 @@ async def start(
     """Bring the jobs of a workflow through the middleware, create it, and return the answer.
 
     :raises BatchRejectedError: the middleware dropped or failed a job; nothing was started.
+    :raises InvalidRequestError: the middleware bound the arguments of a job to its id, which is not
+        the one that the backend gives it.
     """
     prepared = insertion.prepared_all(parts.jobs())
     answers: list[S] = []
 
     async def store_all(jobs: Sequence[Job]) -> list[Stored]:
+        _check_unbound(jobs)
         finals = {job.id: job for job in jobs}
         body = parts.with_jobs(iter([finals[job.id] for job in prepared])).body(workflow_id)
         answers.append(await create(body))
@@ -245,3 +249,10 @@ async def start(
 
     await insertion.many(prepared, store_all, is_atomic=True)
     return answers[0]
+
+
+def _check_unbound(jobs: Iterable[Job]) -> None:
+    for job in jobs:
+        if job.mentions("meta", BOUND_TO) and job.meta.get(BOUND_TO) == "id":
+            message = "A job of a workflow gets another id: its arguments cannot be bound to this."
+            raise field_error(f"meta.{BOUND_TO}", message, "Bind them to the type.")

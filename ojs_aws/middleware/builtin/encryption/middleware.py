@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Final, Literal, TypeVar
 
-from ojs_aws.domain.envelope import Job
+from ojs_aws.domain.attributes import field_error
+from ojs_aws.domain.envelope import BOUND_TO, Job
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.json_members import MAX_NATIVE_DEPTH
 from ojs_aws.domain.json_text import decode
-from ojs_aws.domain.unique.keys import UNIQUE_KEY, key_by, parse_unique_policy
+from ojs_aws.domain.unique.keys import UNIQUE_KEY, OnConflict, key_by, parse_unique_policy
 from ojs_aws.middleware.builtin.encryption import (
     ENCODING,
     KEY_ID,
@@ -33,10 +34,6 @@ from ojs_aws.middleware.protocols import EnqueueNext, ExecutionNext
 
 META_ENCODINGS: Final = "ojs.codec.encodings"
 META_KEY_ID: Final = "ojs.codec.key_id"
-META_BOUND_TO: Final = "ojs.codec.bound_to"
-"""What the ciphertext is bound to; absent where it is bound to nothing, as the specification has
-it. Whoever removes or changes it makes the arguments unreadable."""
-
 MARKER: Final = "ojs_encoded"
 
 R = TypeVar("R")
@@ -57,7 +54,7 @@ class EncryptionMiddleware:
     :param bind_to: authenticate the job's ``type``, or type and ``id``, with the ciphertext: it
         then cannot be moved to another job. Workers of other SDKs cannot read such jobs, and a job
         that copies the arguments of another one, as each occurrence of a cron does, cannot be bound
-        to its id.
+        to its id; nor can a job of a workflow, which gets its id from the backend.
     :param refuse_plain: execute no job whose arguments are not encrypted, if its type is one of
         ``types``.
     :raises ImportError: the extra ``encryption`` is not installed.
@@ -82,7 +79,8 @@ class EncryptionMiddleware:
         """Pass an encrypted copy on; a job that is encrypted already passes as it is.
 
         :raises EncryptionError: there is no key now; nothing is enqueued.
-        :raises InvalidRequestError: the unique policy is invalid.
+        :raises InvalidRequestError: the unique policy is invalid, or could give the arguments to
+            another job than the one that they are bound to.
         """
         if not self._is_meant(job) or encoded(job) is not None:
             return await call_next(job)
@@ -93,12 +91,17 @@ class EncryptionMiddleware:
         sealed = self._codec(job, self.bind_to).encode(Payload.of(_plain_text(job)))
         meta[META_ENCODINGS] = [ENCODING]
         meta[META_KEY_ID] = sealed.metadata[KEY_ID]
-        meta.pop(META_BOUND_TO, None)
+        meta.pop(BOUND_TO, None)
         if self.bind_to != "nothing":
-            meta[META_BOUND_TO] = self.bind_to
+            meta[BOUND_TO] = self.bind_to
         changed = job.copy()
-        if job.unique is not None and UNIQUE_KEY not in job:
-            changed[UNIQUE_KEY] = key_by(parse_unique_policy(job.unique), job)
+        if job.unique is not None:
+            policy = parse_unique_policy(job.unique)
+            if self.bind_to == "id" and policy.on_conflict is OnConflict.REPLACE_EXCEPT_SCHEDULE:
+                message = "Arguments that are bound to the id of their job cannot go to another."
+                raise field_error("unique.on_conflict", message, "Bind them to the type.")
+            if UNIQUE_KEY not in job:
+                changed[UNIQUE_KEY] = key_by(policy, job)
         changed.args = [{MARKER: True, "encoding": ENCODING, "data": sealed.data}]
         changed.meta = meta
         return changed
@@ -140,7 +143,7 @@ class EncryptionMiddleware:
         key_id = job.meta.get(META_KEY_ID)
         if not isinstance(key_id, str):
             raise DecryptionError(f"Job {job.id} does not say its key in meta.{META_KEY_ID}.")
-        bound_to = job.meta.get(META_BOUND_TO, "nothing")
+        bound_to = job.meta.get(BOUND_TO, "nothing")
         codec = self._codec(job, bound_to if isinstance(bound_to, str) else "")
         payload = codec.decode(Payload(data, {"encoding": ENCODING, KEY_ID: key_id}))
         try:

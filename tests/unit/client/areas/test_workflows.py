@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -21,8 +22,14 @@ from ojs_aws.client import (
 )
 from ojs_aws.client.transports.connection import HttpConnection, HttpTransport
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import ConflictError, InvalidWorkflowError, NotFoundError
+from ojs_aws.domain.errors import (
+    ConflictError,
+    InvalidRequestError,
+    InvalidWorkflowError,
+    NotFoundError,
+)
 from ojs_aws.domain.json_text import RawJson, parse_object
+from ojs_aws.middleware import EncryptionMiddleware, StaticKeys
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.simulation.world import World
@@ -78,6 +85,17 @@ async def test_jobs_pass_the_middleware_of_the_client(client: Client, world: Wor
     [job] = world.stored.jobs.values()
     assert isinstance(job.document, str)
     assert '"noted":"a"' in job.document
+
+
+@pytest.mark.parametrize(("bound", "is_refused"), [("id", True), ("type", False)])
+async def test_arguments_that_are_bound_to_a_jobs_id_are_in_no_workflow(
+    client: Client, world: World, bound: Literal["id", "type"], is_refused: bool
+) -> None:
+    """The backend gives its jobs other ids, so that no worker could decrypt them."""
+    client.middleware.add(EncryptionMiddleware(StaticKeys({"k": b"k" * 32}), bind_to=bound))
+    with pytest.raises(InvalidRequestError, match="bound") if is_refused else nullcontext():
+        await client.workflow(chain(Job("a", [1]), Job("b", [2])))
+    assert bool(world.stored.workflows) is not is_refused
 
 
 async def test_a_dropped_job_stops_the_whole_workflow(client: Client, world: World) -> None:

@@ -130,6 +130,17 @@ async def test_an_invalid_unique_policy_is_refused_before_anything_is_stored() -
         await sealed(job(CARD, unique={"keys": ["nothing"]}))
 
 
+async def test_arguments_of_one_id_are_not_given_to_the_job_of_another() -> None:
+    """A scheduled job that took them over could not decrypt them."""
+    unique = {"keys": ["type"], "on_conflict": "replace_except_schedule"}
+    with pytest.raises(InvalidRequestError, match="bound to the id"):
+        await sealed(job(CARD, unique=unique), EncryptionMiddleware(KEYS, bind_to="id"))
+    assert await opened(await sealed(job(CARD, unique=unique))) == [CARD]
+    replaces = {"keys": ["type"], "on_conflict": "replace"}
+    bound = await sealed(job(CARD, unique=replaces), EncryptionMiddleware(KEYS, bind_to="id"))
+    assert await opened(bound) == [CARD]
+
+
 # ---------------------------------------------------------------------------------- rotation
 async def test_a_job_of_the_old_key_is_read_after_the_rotation() -> None:
     """Section 10.1: the current key encrypts, any key decrypts."""
