@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import UNBOUND, View
 from ojs_aws.domain.attributes import check_job_id, field_error, not_found, wrong_state
@@ -16,7 +16,7 @@ from ojs_aws.domain.errors import InvalidRequestError, JsonValue, PayloadTooLarg
 from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.lists import JobList, ListTotal
-from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, assemble, decode, encode, stored_texts
+from ojs_aws.domain.json_text import ANY_DEPTH, RawJson, decode, encode, stored_texts
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.services.dead_letters.search import DeadLetterFilter, DeadLetterSearch
 from ojs_aws.services.stored_jobs.change import JobChange, JobChanger
@@ -264,30 +264,17 @@ class EnvelopeOverride:
             else:
                 given[name] = encode(value)
         changed_job = Job.from_members(given)
-        envelope = self.job_builder.changed(changed_job, job, self.changes.keys(), now)
-        if envelope.tenant != job.tenant:
+        changed = self.job_builder.changed(changed_job, job, self.changes.keys(), now)
+        if changed.tenant != job.tenant:
             message = "The 'override.meta.tenant_id' attribute must be the tenant of the job."
             raise field_error("override.meta.tenant_id", message)
-        changed = replace(
-            job,
-            queue=envelope.queue,
-            shard=job.shard if envelope.queue == job.queue else 0,  # others may lack its line
-            fairness=envelope.fairness,
-            limit=envelope.limit,
-            priority=envelope.priority,
-            retry=envelope.retry,
-            retry_document=envelope.retry_document,
-            is_retry_queues=job.is_retry_queues and "retry" not in self.changes,
-        )
-        if set(self.changes) & {"args", "meta", "priority"}:
-            document = assemble(envelope.document)
-            if not self.fits(document):
-                # One that is kept elsewhere would have to be stored by another write.
-                size = len(document.encode())
-                raise PayloadTooLargeError(
-                    f"With {size} bytes the job's document is too large to be changed in place.",
-                    details={"field": "override", "size_bytes": size},
-                    hint="Push a new job, and delete this one.",
-                )
-            changed = replace(changed, document=document)
+        document = cast("RawJson", changed.document)
+        if document is not job.document and not self.fits(document):
+            # One that is kept elsewhere would have to be stored by another write.
+            size = len(document.encode())
+            raise PayloadTooLargeError(
+                f"With {size} bytes the job's document is too large to be changed in place.",
+                details={"field": "override", "size_bytes": size},
+                hint="Push a new job, and delete this one.",
+            )
         return changed

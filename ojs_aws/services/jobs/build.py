@@ -14,7 +14,7 @@ from ojs_aws.domain.job import JobRecord, JobState
 from ojs_aws.domain.job_policies import CheckedAttributes
 from ojs_aws.domain.jobs import lifecycle
 from ojs_aws.domain.jobs.validation import Envelope, read_envelope
-from ojs_aws.domain.json_text import AssembledText, RawJson, decode
+from ojs_aws.domain.json_text import AssembledText, RawJson, assemble, decode
 from ojs_aws.domain.retry import parse_retry_policy
 from ojs_aws.domain.runtime import Clock, IdGenerator
 from ojs_aws.domain.timestamps import Instant
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _CHECKED: Final = tuple(field.name for field in fields(CheckedAttributes))
 _checked_values: Final = attrgetter(*_CHECKED)
+_IN_DOCUMENT: Final = frozenset({"args", "meta", "priority"})
+"""Members of a stored job that can be changed, and that its document has."""
 
 ADDED_BYTES: Final = 65_536
 """Bytes that middleware and what is read in another form may add to what a client sent."""
@@ -155,12 +157,34 @@ class JobBuilder:
 
     def changed(
         self, job: Job, before: JobRecord, names: Collection[str], now: Instant
-    ) -> Envelope:
-        """Return the envelope of a stored job with other members, checked as a new job's is.
+    ) -> JobRecord:
+        """Return a stored job with other members in its envelope, checked as a new job's is.
 
+        :param job: the envelope with these members.
+        :param before: the job as it is stored, with its document filled in.
         :param names: the members that differ.
         :raises OjsError: it or its queue refuses it.
         """
+        envelope = self._changed_envelope(job, before, names, now)
+        is_document_same = _IN_DOCUMENT.isdisjoint(names)
+        return replace(
+            before,
+            tenant=envelope.tenant,
+            queue=envelope.queue,
+            shard=before.shard if envelope.queue == before.queue else 0,  # others may lack its line
+            fairness=envelope.fairness,
+            limit=envelope.limit,
+            priority=envelope.priority,
+            retry=envelope.retry,
+            retry_document=envelope.retry_document,
+            is_retry_queues=before.is_retry_queues and "retry" not in names,
+            document=before.document if is_document_same else assemble(envelope.document),
+        )
+
+    def _changed_envelope(
+        self, job: Job, before: JobRecord, names: Collection[str], now: Instant
+    ) -> Envelope:
+        """Return the envelope of a stored job with other members, and whose share it uses then."""
         envelope = read_envelope(job, now)
         self.rules.admit(envelope.queue)
         if "args" in names:
