@@ -10,6 +10,7 @@ from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.job_policies import CheckedAttributes
 from ojs_aws.domain.jobs.attributes import (
     IN_JOBS,
+    OWN_ATTRIBUTES,
     SHOWN,
     SYSTEM_ATTRIBUTES,
     ShownAttribute,
@@ -32,6 +33,11 @@ def test_what_jobs_show_is_declared_and_kept_from_clients(name: str, _: str, __:
     """OpenAPI knows what answers about one job show; a client's value is not stored."""
     assert name in models.JobHead.__annotations__ or name in UNDECLARED
     assert name in SYSTEM_ATTRIBUTES
+
+
+def test_own_attributes_are_those_whose_names_begin_with_ours() -> None:
+    """So PUSH refuses them all from clients, and the dashboard leaves them out of a copy."""
+    assert {name for name in SYSTEM_ATTRIBUTES if name.startswith("x_aws_")} == OWN_ATTRIBUTES
 
 
 def test_clients_send_the_times_that_only_lists_show() -> None:
