@@ -220,7 +220,7 @@ ALARM_RETENTION_S: Final = 3600
 DEFAULT_QUEUE: Final = "default"
 """The OJS queue that works on every deployment without configuration (core, section 5.1)."""
 
-_SQS_NAME_LIMIT: Final = 80
+SQS_NAME_LIMIT: Final = 80
 _HASH_LENGTH: Final = 16
 
 
@@ -263,10 +263,10 @@ def sqs_queue_name(prefix: str, queue: str) -> str:
     :param queue: a valid OJS queue name.
     """
     name = _prefix(prefix, queue.replace(".", "_"))
-    if len(name) <= _SQS_NAME_LIMIT:
+    if len(name) <= SQS_NAME_LIMIT:
         return name
     digest = hashlib.sha256(queue.encode()).hexdigest()[:_HASH_LENGTH]
-    return f"{name[: _SQS_NAME_LIMIT - _HASH_LENGTH - 1]}_{digest}"
+    return f"{name[: SQS_NAME_LIMIT - _HASH_LENGTH - 1]}_{digest}"
 
 
 def is_streamed(partition: str, sort_key: str) -> bool:

@@ -12,6 +12,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.storage import own_queue, require_tls, resource_of
+from ojs_aws.domain.attributes import check_queue
+from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,
@@ -77,8 +79,8 @@ class JobQueues(Construct):
     def __init__(self, scope: Construct, id_: str, props: JobQueuesProps | None = None) -> None:
         """Define the queues.
 
-        :raises ValueError: a prefix or separator by which queues of two deployments could collide,
-            or an adopted queue that is not declared.
+        :raises ValueError: a prefix or separator by which queues of two deployments could collide, a
+            name that no queue can have, or an adopted queue that is not declared.
         """
         super().__init__(scope, id_)
         self.props = props = props or JobQueuesProps()
@@ -151,10 +153,17 @@ def _hide_for(queue: sqs.IQueue, seconds: int) -> None:
 
 
 def _check_names(props: JobQueuesProps) -> None:
-    """Refuse names that could be those of another deployment's queues, and unknown ones.
+    """Refuse names that no queue can have, or that could be those of another deployment's queues.
 
-    :raises ValueError: the prefix, the separator, or an adopted queue.
+    :raises ValueError: a name, the prefix, the separator, or an adopted queue.
     """
+    if isinstance(props.names, str) or len({*props.names}) < len(props.names):
+        raise ValueError(f"queues is a list that names each queue once, not {props.names!r}.")
+    for name in props.names:
+        try:
+            check_queue(name)
+        except InvalidRequestError as problem:
+            raise ValueError(problem.message) from problem
     if props.separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
         raise ValueError(
             f"queue_separator is {props.separator!r}: use {QUEUE_SEPARATOR!r}, or "

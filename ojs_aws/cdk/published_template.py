@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from ojs_aws.topology import QUEUE_SEPARATOR, sqs_queue_name
+
 TEMPLATE: Final = Path(__file__).with_name("template.json")
 """The file. `python -m infra.template` writes it again."""
 WORKER_TEMPLATE: Final = Path(__file__).with_name("template_worker.json")
@@ -175,7 +177,9 @@ def _is_about_one(value: Any) -> bool:
 
 
 def _names(queue: str) -> Mapping[str, str]:
-    return {logical_id(DECLARED): logical_id(queue), DECLARED: queue}
+    """Return what stands for the declared queue; its name at SQS follows a prefix of any length."""
+    name = sqs_queue_name(QUEUE_SEPARATOR, queue).removeprefix(QUEUE_SEPARATOR)
+    return {logical_id(DECLARED): logical_id(queue), DECLARED: name}
 
 
 def _replaced(value: Any, names: Mapping[str, str]) -> Any:

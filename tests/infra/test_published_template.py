@@ -105,7 +105,7 @@ def compared(template: dict[str, Any], given: dict[str, str]) -> dict[str, Any]:
     ("auth", "endpoint", "email", "key", "queues"),
     [
         ("api-key", False, "", "", ["default"]),
-        ("iam", True, "ops@example.com", KEY, ["email", "media", "default"]),
+        ("iam", True, "ops@example.com", KEY, ["email", "media.high", "default"]),
         slow("jwt", False, "ops@example.com", "", ["default", "email"]),
         slow("api-key", True, "ops@example.com", KEY, ["default"]),
         slow("none", False, "", KEY, ["default", "video"]),

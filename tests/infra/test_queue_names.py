@@ -84,3 +84,10 @@ def test_a_separator_of_ones_own_is_refused() -> None:
         make_app(App(context={**NO_BUNDLING, "queue_separator": "."}))
     with pytest.raises(ValueError, match="queue_separator"):
         of_backend(queue_separator="_")
+
+
+@pytest.mark.parametrize("queues", ["email", ["Email"], ["e mail"], [""], ["a" * 129], ["a", "a"]])
+def test_a_queue_that_nobody_could_use_is_refused(queues: object) -> None:
+    """SQS would refuse some names in the middle of a deployment; of others no job could be."""
+    with pytest.raises(ValueError, match="queue"):
+        of_backend(queues=queues)

@@ -167,7 +167,7 @@ class Choices:
             raise misuse(out, "--worker and --without-worker exclude each other.")
         return Wanted(
             stack=self.stack,
-            queues=[name.strip() for name in self.queues.split(",") if name.strip()],
+            queues=[*dict.fromkeys(filter(None, map(str.strip, self.queues.split(","))))],
             parameters={name: value for name, value in given.items() if value is not None},
             tags=tags,
             worker=self.worker,

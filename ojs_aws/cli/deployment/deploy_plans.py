@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ojs_aws.cli.deployment.deploy_choices import Wanted, check
 from ojs_aws.cli.deployment.deploy_needs import made_worker, uploaded_code
 from ojs_aws.cli.deployment.plans import PlannedStacks, planned_stack
+from ojs_aws.domain.attributes import check_queue
 from ojs_aws.domain.errors import InvalidRequestError, NotFoundError
 from ojs_aws.topology import QUEUE_SEPARATOR
 
@@ -183,9 +184,13 @@ def prepared(wanted: Wanted, stacks: Stacks) -> Prepared:
     """Return what would be deployed; nothing is changed.
 
     :raises NotFoundError: an upgrade of a stack that is not there.
-    :raises InvalidRequestError: choices exclude each other, or the stack cannot be adopted.
+    :raises InvalidRequestError: choices exclude each other, no queue can have such a name, or the
+        stack cannot be adopted.
     """
     from ojs_aws.cdk.published_template import rendered, worker_concurrency
+
+    for queue in wanted.queues:
+        check_queue(queue)
 
     deployed = stacks.settled(wanted.stack)
     if wanted.is_upgrade and (deployed is None or deployed.is_new):

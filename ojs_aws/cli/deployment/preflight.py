@@ -23,7 +23,7 @@ from ojs_aws.cli.keys import AsJson, EndpointUrl
 from ojs_aws.cli.terminal.options import with_groups
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode, misuse
-from ojs_aws.topology import OWNER_TAG
+from ojs_aws.topology import OWNER_TAG, SQS_NAME_LIMIT
 
 if TYPE_CHECKING:
     from ojs_aws.adapters.account import Account
@@ -41,6 +41,12 @@ TAKEN_HINT: Final = (
     "minute."
 )
 """The way out where a queue has a planned name."""
+
+LONG_HINT: Final = (
+    "Choose a shorter prefix. Or leave it out of the declared queues: its first use makes it, under "
+    "a shorter name."
+)
+"""The way out where the name of a queue is too long."""
 
 Check = Callable[[PlannedStacks, "Account"], Iterable[Finding]]
 
@@ -175,12 +181,17 @@ def _executions(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
 
 
 def _names(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
-    """Check that no queue of another stack, or of none, has a planned name."""
+    """Check that SQS takes the planned names, and no queue of another stack, or of none, has one."""
     names = [properties.get("QueueName") for _, properties in planned.of("AWS::SQS::Queue")]
     said = [name for name in names if isinstance(name, str)]
     is_free = True
     own = account.queues_of(planned.names)
     for name in said:
+        if len(name) > SQS_NAME_LIMIT:
+            is_free = False
+            text = f"the queue {name} has {len(name)} characters, and SQS takes {SQS_NAME_LIMIT}"
+            yield Finding("names", Verdict.BAD, text, LONG_HINT)
+            continue
         owner = None if name in own else account.owner_of_queue(name)
         if owner is None:
             continue

@@ -10,7 +10,7 @@ import typer
 
 from ojs_aws.adapters.stacks import Stacks, StackState
 from ojs_aws.cdk.published_template import rendered, worker_concurrency
-from ojs_aws.cli.deployment.deploy_choices import Wanted
+from ojs_aws.cli.deployment.deploy_choices import Choices, Wanted
 from ojs_aws.cli.deployment.deploy_plans import (
     DEMO_HANDLER,
     FAILED_CREATION,
@@ -23,6 +23,7 @@ from ojs_aws.cli.deployment.deploy_reports import clear, report, show
 from ojs_aws.cli.terminal.output import Output
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.domain.errors import BackendError, InvalidRequestError, NotFoundError
+from ojs_aws.topology import sqs_queue_name
 
 STACK = "OjsBackend"
 TABLE = "AWS::DynamoDB::GlobalTable"
@@ -117,6 +118,23 @@ def test_functions_go_on_with_the_processor_that_they_have(
 
 
 # --------------------------------------------------------------------------------------- the plan
+def test_a_queue_has_the_name_at_sqs_that_the_functions_ask_for() -> None:
+    """SQS takes no dots."""
+    found = prepared(Wanted(stack=STACK, queues=["mail.high"]), stacks_of(Cloud(None)))
+    names = [each.get("QueueName") for _, each in found.stack().of("AWS::SQS::Queue")]
+    assert sqs_queue_name("ojs__", "mail.high") in names
+
+
+def test_a_queue_that_is_named_twice_is_declared_once() -> None:
+    assert Choices(queues="a, b,a,").wanted(Output(as_json=False)).queues == ["a", "b"]
+
+
+@pytest.mark.parametrize("queue", ["Mail", "a b", "a_b", "a" * 129])
+def test_a_queue_that_no_job_can_have_is_refused(queue: str) -> None:
+    with pytest.raises(InvalidRequestError, match="'queue' attribute"):
+        prepared(Wanted(stack=STACK, queues=[queue]), stacks_of(Cloud(None)))
+
+
 def test_a_restored_table_is_used_until_somebody_names_another() -> None:
     """A later deployment that does not mention it must not make an empty table."""
     first = Wanted(stack=STACK, restored_stream=STREAM, bundles="s3://mine/folder")

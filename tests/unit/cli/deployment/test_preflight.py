@@ -476,6 +476,14 @@ def test_parameters_decide_what_the_template_has(cloud: Cloud) -> None:
     assert audience == ["ojs"]
 
 
+def test_a_queue_whose_name_is_too_long_for_sqs_is_found(cloud: Cloud) -> None:
+    """The template cannot hash it, as its prefix is a parameter."""
+    for length, verdict in ((75, OK), (76, BAD)):
+        template = rendered(["q" * length])
+        planned = planned_stack("Ojs", template, {}, account=NUMBER, region=REGION)
+        assert result(planned, cloud, "names").verdict is verdict
+
+
 def test_two_stacks_of_the_template_share_no_name() -> None:
     """So an account holds several: each name has the stack's name, or the prefix, in it."""
 
