@@ -16,7 +16,7 @@ from constructs import Construct
 from ojs_aws.cdk.bundle import backend_bundle
 from ojs_aws.cdk.job_backend import JobBackend
 from ojs_aws.cdk.job_queues import VISIBILITY_PER_TIMEOUT
-from ojs_aws.cdk.monitoring.alarms import alarm
+from ojs_aws.cdk.monitoring.alarms import alarm, notify
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import PRODUCER
 from ojs_aws.cdk.storage import own_queue
@@ -103,6 +103,7 @@ class EventJobs(Construct):
                 period=Duration.minutes(1), statistic="Maximum"
             ),
         )
+        notify(self, props.backend.props.alarm_topic)
 
     def _function(self, props: EventJobsProps, rules: str) -> OjsFunction:
         """Make the function, with the backend's enqueue middleware and hooks."""
@@ -123,6 +124,8 @@ class EventJobs(Construct):
                 environment=environment,
                 memory_mb=props.memory_mb,
                 timeout_s=TIMEOUT_S,
+                log_retention=of_backend.log_retention,
+                log_level=of_backend.log_level,
                 tracing=of_backend.tracing,
                 loops=any(rule.own_events for rule in props.rules),
             ),

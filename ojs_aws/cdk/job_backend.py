@@ -245,8 +245,7 @@ class JobBackend(Construct):
                     table=table,
                 ),
             )
-        if props.alarm_topic is not None:
-            notify(self, props.alarm_topic)
+        notify(self, props.alarm_topic)
 
     def _table(self) -> JobTable:
         props = self.props

@@ -79,8 +79,8 @@ class JobQueues(Construct):
     def __init__(self, scope: Construct, id_: str, props: JobQueuesProps | None = None) -> None:
         """Define the queues.
 
-        :raises ValueError: a prefix or separator by which queues of two deployments could collide, a
-            name that no queue can have, or an adopted queue that is not declared.
+        :raises ValueError: a prefix or separator by which queues of two deployments could collide,
+            a name that no queue can have, or an adopted queue that is not declared.
         """
         super().__init__(scope, id_)
         self.props = props = props or JobQueuesProps()

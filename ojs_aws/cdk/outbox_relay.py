@@ -13,7 +13,7 @@ from constructs import Construct
 from ojs_aws.cdk.bundle import BACKEND_SERVICES, Bundle, lock_of
 from ojs_aws.cdk.function_options import FunctionOptions, secret_services, secrets_environment
 from ojs_aws.cdk.job_backend import JobBackend
-from ojs_aws.cdk.monitoring.alarms import alarm, own_metric
+from ojs_aws.cdk.monitoring.alarms import alarm, notify, own_metric
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps, run_every
 from ojs_aws.cdk.permissions import PRODUCER
 from ojs_aws.cdk.workers.worker_network import warn_without_a_route
@@ -102,6 +102,8 @@ class OutboxRelayFunction(Construct):
                 },
                 memory_mb=props.memory_mb,
                 timeout_s=props.timeout_s,
+                log_retention=backend.props.log_retention,
+                log_level=backend.props.log_level,
                 tracing=tracing,
                 reserved_concurrency=props.reserved_concurrency,
                 options=options,
@@ -137,3 +139,4 @@ class OutboxRelayFunction(Construct):
             "outbox.md#when-something-fails",
             metric(OUTBOX_PARKED_METRIC),
         )
+        notify(self, props.backend.props.alarm_topic)

@@ -8,9 +8,23 @@ from pathlib import Path
 
 import pytest
 from aws_cdk import App, Stack
+from aws_cdk import aws_ecs as ecs
+from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_sns as sns
+from aws_cdk.aws_logs import RetentionDays
 
-from ojs_aws.cdk import ExportOptions, JobBackend, JobBackendProps
+from ojs_aws.cdk import (
+    DeliveryFunction,
+    DeliveryFunctionProps,
+    EventJobs,
+    EventJobsProps,
+    EventRule,
+    ExportOptions,
+    JobBackend,
+    JobBackendProps,
+    OutboxRelayFunction,
+    OutboxRelayFunctionProps,
+)
 from ojs_aws.pricing import Workload, estimate
 from ojs_aws.pricing.estimate import ALARMS, BACKUP_DAYS
 from ojs_aws.topology import AGE_METRIC, DEAD_LETTERED_METRIC, METRICS, SUSPENDED_METRIC
@@ -41,6 +55,32 @@ def test_every_alarm_has_a_runbook() -> None:
         assert found, alarm["AlarmDescription"]
         named.add(found[1])
     assert named == runbooks()
+
+
+def test_the_topic_and_the_logs_of_a_backend_are_those_of_all_that_joins_it(
+    tmp_path: Path,
+) -> None:
+    """An alarm that nobody hears is none; and who keeps logs for a week means all of them."""
+    scope = Stack(App(context=NO_BUNDLING), "S")
+    week = RetentionDays.ONE_WEEK
+    topic, secret = sns.Topic(scope, "Topic"), secretsmanager.Secret(scope, "Secret")
+    props = JobBackendProps(queues=["email"], alarm_topic=topic, log_retention=week)
+    backend = JobBackend(scope, "Jobs", props)
+    rules = [EventRule(source="shop", type="paid", job_type="order.confirm")]
+    EventJobs(scope, "Events", EventJobsProps(backend=backend, rules=rules))
+    key = ecs.Secret.from_secrets_manager(secret)
+    relayed = OutboxRelayFunctionProps(
+        backend=backend, database="sqlite://", password=key, code_dir=tmp_path
+    )
+    OutboxRelayFunction(scope, "Relay", relayed)
+    delivered = DeliveryFunctionProps(
+        backend=backend, queues=["email"], url="https://app.example.com", signing_secret=key
+    )
+    DeliveryFunction(scope, "Delivery", delivered)
+    template = of_stack(scope)
+    found = template.of("AWS::CloudWatch::Alarm")
+    assert [each["AlarmDescription"] for each in found if not each.get("AlarmActions")] == []
+    assert {each["RetentionInDays"] for each in template.of("AWS::Logs::LogGroup")} == {7}
 
 
 def test_bindings_are_watched_where_there_are_some() -> None:

@@ -152,8 +152,7 @@ class BackendAlarms(Construct):
             "operations.md#a-binding-is-suspended",
             own_metric(SUSPENDED_METRIC, tick, "Maximum", _FIVE),
         )
-        if topic is not None:
-            notify(suspended, topic)
+        notify(suspended, topic)
 
     def _jobs(self, queue: str | None, props: BackendAlarmsProps) -> None:
         """Watch the jobs of one queue, or those of all."""
@@ -224,8 +223,13 @@ def alarms_in(scope: IConstruct) -> list[cloudwatch.Alarm]:
     return [each for each in scope.node.find_all() if isinstance(each, cloudwatch.Alarm)]
 
 
-def notify(scope: IConstruct, topic: sns.ITopic) -> None:
-    """Notify a topic when an alarm below a construct rings, and when it is over."""
+def notify(scope: IConstruct, topic: sns.ITopic | None) -> None:
+    """Notify a topic when an alarm below a construct rings, and when it is over.
+
+    :param topic: None: nobody is notified.
+    """
+    if topic is None:
+        return
     action = actions.SnsAction(topic)
     for each in alarms_in(scope):
         each.add_alarm_action(action)

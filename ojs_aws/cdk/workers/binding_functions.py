@@ -137,8 +137,7 @@ def binding_function(
         function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
         FAILURES,
     )
-    if backend.props.alarm_topic is not None:
-        notify(fails, backend.props.alarm_topic)
+    notify(fails, backend.props.alarm_topic)
     return function
 
 

@@ -119,6 +119,8 @@ class DeliveryFunction(Construct):
                 max_concurrency=props.max_concurrency,
                 timeout_s=props.endpoint_timeout_s + DELIVERY_START_S + SPARE_S,
                 memory_mb=props.memory_mb,
+                log_retention=props.backend.props.log_retention,
+                log_level=props.backend.props.log_level,
             ),
         )
 

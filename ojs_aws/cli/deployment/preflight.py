@@ -43,8 +43,8 @@ TAKEN_HINT: Final = (
 """The way out where a queue has a planned name."""
 
 LONG_HINT: Final = (
-    "Choose a shorter prefix. Or leave it out of the declared queues: its first use makes it, under "
-    "a shorter name."
+    "Choose a shorter prefix. Or leave it out of the declared queues: its first use makes it, "
+    "under a shorter name."
 )
 """The way out where the name of a queue is too long."""
 
@@ -181,7 +181,7 @@ def _executions(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
 
 
 def _names(planned: PlannedStacks, account: Account) -> Iterator[Finding]:
-    """Check that SQS takes the planned names, and no queue of another stack, or of none, has one."""
+    """Check that SQS takes the planned names, and that no queue that is not the stack's has one."""
     names = [properties.get("QueueName") for _, properties in planned.of("AWS::SQS::Queue")]
     said = [name for name in names if isinstance(name, str)]
     is_free = True
