@@ -47,12 +47,12 @@ from ojs_aws.cdk import (
     Target,
     WarmStart,
 )
+from ojs_aws.cdk.api.access import MAX_CACHE_S
 from ojs_aws.cdk.bundle import Machine, default_target
 from ojs_aws.config import MAX_LINES
 from ojs_aws.environment import numbers_by_name
 from ojs_aws.topology import OLD_QUEUE_SEPARATOR, QUEUE_SEPARATOR
 
-MAX_CACHE_S: Final = 3600
 MAX_WINDOW_S: Final = 300
 _TRUE: Final = {"true", "1", "yes", "on"}
 _FALSE: Final = {"false", "0", "no", "off"}

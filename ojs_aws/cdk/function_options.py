@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -19,6 +19,8 @@ from ojs_aws.topology import SECRETS
 if TYPE_CHECKING:
     from aws_cdk import aws_ecs as ecs  # takes seconds to import
 
+LONGEST_S: Final = 900
+"""The longest invocation of a function, in seconds."""
 LIVE: Final = "live"
 """Name of the alias that is called."""
 
@@ -75,6 +77,19 @@ def live_of(function: lambda_.Function, start: WarmStart | None) -> lambda_.IFun
         version=function.current_version,
         provisioned_concurrent_executions=executions,
     )
+
+
+def check_size(timeout_s: int, memory_mb: int) -> None:
+    """Refuse at synthesis what Lambda would refuse in the middle of a deployment.
+
+    :raises ValueError: more time or memory than a function may have, or none.
+    """
+    for name, given, least, most in (
+        ("timeout_s", timeout_s, 1, LONGEST_S),
+        ("memory_mb", memory_mb, 128, 10_240),
+    ):
+        if not least <= given <= most and not Token.is_unresolved(given):
+            raise ValueError(f"{name} is {given}: Lambda takes {least} to {most}.")
 
 
 _INTERFACES: Final = (

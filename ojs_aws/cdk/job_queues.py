@@ -12,8 +12,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from ojs_aws.cdk.storage import own_queue, require_tls, resource_of
-from ojs_aws.domain.attributes import check_queue
-from ojs_aws.domain.errors import InvalidRequestError
 from ojs_aws.topology import (
     DEFAULT_QUEUE,
     MAX_RECEIVE_COUNT,
@@ -25,6 +23,7 @@ from ojs_aws.topology import (
     sqs_queue_name,
 )
 
+QUEUE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}", re.ASCII)
 _PREFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}", re.ASCII)
 """The form of a deployment's prefix: without an underscore, with which the separator begins."""
 
@@ -160,10 +159,11 @@ def _check_names(props: JobQueuesProps) -> None:
     if isinstance(props.names, str) or len({*props.names}) < len(props.names):
         raise ValueError(f"queues is a list that names each queue once, not {props.names!r}.")
     for name in props.names:
-        try:
-            check_queue(name)
-        except InvalidRequestError as problem:
-            raise ValueError(problem.message) from problem
+        if not QUEUE_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} is no name of a queue: use lowercase letters, digits, hyphens and dots, "
+                "at most 128."
+            )
     if props.separator not in {QUEUE_SEPARATOR, OLD_QUEUE_SEPARATOR}:
         raise ValueError(
             f"queue_separator is {props.separator!r}: use {QUEUE_SEPARATOR!r}, or "

@@ -21,6 +21,7 @@ from ojs_aws.cdk.function_options import (
     WarmStart,
     allow_network,
     check_options,
+    check_size,
     check_start,
     live_of,
 )
@@ -118,11 +119,12 @@ class OjsFunction(lambda_.Function):
     def __init__(self, scope: Construct, id_: str, props: OjsFunctionProps) -> None:
         """Define the function.
 
-        :raises ValueError: it cannot start so, or cannot have these options.
+        :raises ValueError: it cannot start so, or cannot have these options or this size.
         """
         options = props.options
         check_start(props.start, props.bundle.target)
         check_options(options, props.start)
+        check_size(props.timeout_s, props.memory_mb)
         level_of(props.log_level)
         environment = _environment(props)
         self.props = props

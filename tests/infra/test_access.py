@@ -167,8 +167,24 @@ def test_cors_is_for_named_origins_only() -> None:
     of_any_method = [key.removeprefix("ANY ") for key in routes["CUSTOM"] if key[:3] == "ANY"]
     assert {f"OPTIONS {path}" for path in of_any_method} <= routes["NONE"]
     assert sum(map(len, routes.values())) <= 300, "API Gateway allows 300 routes"
+
+
+@pytest.mark.parametrize(
+    "origins",
+    ["https://a.org", ["*"], ["https://*"], ["a.org"], ["https://a.org/"], ["https://a.org/x"]],
+)
+def test_what_no_browser_names_as_its_origin_is_refused(origins: object) -> None:
+    """API Gateway would refuse it in the middle of a deployment, or let every page in."""
     with pytest.raises(ValueError, match="named origins"):
-        backend(cors_origins=["*"])
+        of_backend(cors_origins=origins)
+
+
+@pytest.mark.parametrize("cache_s", [-1, 3601])
+def test_keys_are_remembered_for_an_hour_at_most(cache_s: int) -> None:
+    """API Gateway takes no more, and the functions would not start."""
+    with pytest.raises(ValueError, match="use 0 to 3600"):
+        ApiKeys(cache_s=cache_s)
+    assert ApiKeys(cache_s=0).cache_s + ApiKeys(cache_s=3600).cache_s == 3600
 
 
 def test_the_functions_know_whose_pages_may_change_something() -> None:
@@ -186,6 +202,9 @@ def test_the_gateway_gets_a_burst_with_its_rate() -> None:
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 100}
     with pytest.raises(ValueError, match="rate_limit_per_s"):
         of_backend(burst_limit=70)
+    for nothing in ({"rate_limit_per_s": 0}, {"rate_limit_per_s": 5, "burst_limit": 0}):
+        with pytest.raises(ValueError, match="of 0 all requests get 429"):
+            of_backend(**nothing)
 
 
 def test_the_gateway_throttles_and_logs(stack: Synthesised) -> None:
@@ -196,6 +215,7 @@ def test_the_gateway_throttles_and_logs(stack: Synthesised) -> None:
     (plain,) = stack.of("AWS::ApiGatewayV2::Stage")
     line = json.loads(plain["AccessLogSettings"]["Format"])
     assert line["status"] == "$context.status"
+    assert line["error"] == "$context.error.message", "messageString brings quotes of its own"
     assert not [each for each in line.values() if "header" in each or "path" in each.lower()]
     (group,) = [each for each in stack.of("AWS::Logs::LogGroup") if "LogGroupName" in each]
     assert group["LogGroupName"].startswith("/aws/vendedlogs/")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.app import ContextError, make_app
+from ojs_aws.cdk.job_queues import QUEUE_NAME
 from ojs_aws.domain.attributes import QUEUE_PATTERN
 from ojs_aws.topology import (
     QUEUE_SEPARATOR,
@@ -86,8 +87,16 @@ def test_a_separator_of_ones_own_is_refused() -> None:
         of_backend(queue_separator="_")
 
 
-@pytest.mark.parametrize("queues", ["email", ["Email"], ["e mail"], [""], ["a" * 129], ["a", "a"]])
+@pytest.mark.parametrize(
+    "queues", ["email", ["Email"], ["-a"], ["e mail"], [""], ["a" * 129], ["a", "a"]]
+)
 def test_a_queue_that_nobody_could_use_is_refused(queues: object) -> None:
     """SQS would refuse some names in the middle of a deployment; of others no job could be."""
     with pytest.raises(ValueError, match="queue"):
         of_backend(queues=queues)
+
+
+@given(QUEUES)
+def test_each_queue_that_a_job_can_have_may_be_declared(queue: str) -> None:
+    """The constructs cannot import the pattern of the domain."""
+    assert QUEUE_NAME.fullmatch(queue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, CfnParameter, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecs as ecs
@@ -24,6 +24,7 @@ from ojs_aws.cdk import (
     SnapStart,
     Target,
 )
+from ojs_aws.cdk.function_options import check_size
 from tests.infra.conftest import NO_BUNDLING, Resource, Synthesised
 from tests.infra.templates import of_stack
 
@@ -153,6 +154,25 @@ def test_the_template_names_secrets_and_never_holds_one() -> None:
     ]
     assert len(reading) == 2
     assert not [each for each in reading if each.endswith("*")]
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("timeout_s", 1, 900), ("memory_mb", 128, 10_240)]
+)
+def test_a_function_has_the_time_and_the_memory_that_lambda_gives(
+    name: str, least: int, most: int
+) -> None:
+    """A number that is known only when deployed is not judged."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    later = CfnParameter(stack, "Later", type="Number", default=least).value_as_number
+    usual: dict[str, Any] = {"timeout_s": 60, "memory_mb": 512}
+    for good in (least, most, later):
+        check_size(**usual | {name: good})
+    for bad in (least - 1, most + 1):
+        with pytest.raises(ValueError, match=f"{name} is {bad}"):
+            check_size(**usual | {name: bad})
+    with pytest.raises(ValueError, match="timeout_s is 901"):
+        synthesised(stack, timeout_s=901)
 
 
 @pytest.mark.parametrize(

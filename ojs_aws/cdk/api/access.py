@@ -6,9 +6,10 @@ One of the first five classes is the backend's ``access``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from aws_cdk import Duration, Token
 from aws_cdk import aws_apigatewayv2 as gateway
@@ -17,6 +18,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from ojs_aws.dashboard.files import OPENID, SignIn, origin_of
+
+MAX_CACHE_S: Final = 3600
+"""The longest time for which API Gateway remembers what an authorizer found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,14 @@ class ApiKeys:
     """
 
     cache_s: int = 300
+
+    def __post_init__(self) -> None:
+        """Refuse at synthesis what API Gateway would refuse.
+
+        :raises ValueError: a time that it does not remember for.
+        """
+        if not 0 <= self.cache_s <= MAX_CACHE_S:
+            raise ValueError(f"cache_s is {self.cache_s}: use 0 to {MAX_CACHE_S}.")
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -107,6 +119,23 @@ class OwnAuthorizer:
 
 
 Access: TypeAlias = OpenAccess | ApiKeys | Jwt | Iam | OwnAuthorizer
+
+
+_ORIGIN: Final = re.compile(r"https?://[^/?#*\s]+")
+
+
+def check_origins(origins: Sequence[str]) -> None:
+    """Refuse what no browser names as its origin, which API Gateway refuses, or every page's.
+
+    :raises ValueError: naming it.
+    """
+    wrong = [each for each in origins if not _ORIGIN.fullmatch(each)]
+    wrong = [each for each in wrong if not Token.is_unresolved(each)]
+    if isinstance(origins, str) or wrong:
+        raise ValueError(
+            "cors_origins is a list of named origins, such as https://jobs.example.com, without a "
+            f"path or '*'; it is {origins!r}."
+        )
 
 
 def gateway_authorizer(

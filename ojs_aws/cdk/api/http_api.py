@@ -34,6 +34,7 @@ from ojs_aws.cdk.api.access import (
     Access,
     ApiKeys,
     OpenAccess,
+    check_origins,
     gateway_authorizer,
     leave_out_identity_source,
 )
@@ -87,8 +88,7 @@ class OjsHttpApi(Construct):
     def __init__(self, scope: Construct, id_: str, props: OjsHttpApiProps) -> None:
         """Define the API, its routes and its stage."""
         super().__init__(scope, id_)
-        if "*" in props.cors_origins:
-            raise ValueError("CORS is for named origins: '*' would let every page use the API.")
+        check_origins(props.cors_origins)
         if isinstance(props.access, OpenAccess):
             Annotations.of(self).add_info(
                 "The API is open to everyone who knows its URL: its access is OpenAccess."
@@ -167,7 +167,7 @@ ACCESS_LINE: Final = {
     "method": "$context.httpMethod",
     "route": "$context.routeKey",
     "status": "$context.status",
-    "error": "$context.error.messageString",
+    "error": "$context.error.message",
     "authorizerError": "$context.authorizer.error",
     "latencyMs": "$context.responseLatency",
     "bytes": "$context.responseLength",
@@ -208,6 +208,8 @@ def _throttle(props: OjsHttpApiProps) -> gateway.ThrottleSettings | None:
     rate, most = props.rate_limit_per_s, props.burst_limit
     if rate is None and most is not None:
         raise ValueError("burst_limit needs rate_limit_per_s: without it all requests get 429.")
+    if 0 in {rate, most}:
+        raise ValueError("With a rate_limit_per_s or burst_limit of 0 all requests get 429.")
     if rate is None:
         return None
     return gateway.ThrottleSettings(rate_limit=rate, burst_limit=2 * rate if most is None else most)
