@@ -20,8 +20,9 @@ from infra.emulator import ACCOUNT, REGION, Emulator
 
 STACK: Final = "OjsLocal"
 COMMAND_LIMIT_S: Final = 420.0
+"""How long a command of the CDK may take."""
 LIMIT_S: Final = 30.0
-"""How long a command, a request, and the demo job may take."""
+"""How long `keys create`, a request, and the demo job may take."""
 ERROR_STATUS: Final = 400
 SQS_BATCHED: Final = {"sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"}
 _SILENCED_NODES: Final = ",".join(str(major) for major in range(18, 31))
@@ -212,18 +213,21 @@ def create_key(emulator: Emulator, deployment: Deployment, name: str, *scopes: s
     """Make an API key of a deployment with the command line, and return it.
 
     :param scopes: of the key, such as ``producer``.
-    :raises DeploymentError: the command failed.
+    :raises DeploymentError: the command failed, or took too long.
     """
     named = [part for scope in scopes for part in ("--scope", scope)]
-    made = subprocess.run(
-        [sys.executable, "-m", "ojs_aws.cli", "keys", "create", name, *named],
-        cwd=CHECKOUT,
-        env=cdk_environment(emulator) | {"OJS_TABLE": deployment.outputs["TableName"]},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    try:
+        made = subprocess.run(
+            [sys.executable, "-m", "ojs_aws.cli", "keys", "create", name, *named],
+            cwd=CHECKOUT,
+            env=cdk_environment(emulator) | {"OJS_TABLE": deployment.outputs["TableName"]},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise DeploymentError(f"ojs-aws keys create took more than {LIMIT_S:.0f} s") from late
     if made.returncode:
         raise DeploymentError(f"ojs-aws keys create failed: {made.stderr}")
     return made.stdout.strip()

@@ -1,4 +1,4 @@
-"""Implements ``ojs-aws bindings``: which functions run which job types of a queue."""
+"""Implements ``ojs-aws bindings``: what runs which job types of a queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(help="Name of the binding, as the stack has
 
 @command(app, "list", epilog="Example: ojs-aws bindings list email")
 async def list_bindings(session: Session, queue: Queue) -> None:
-    """List the functions that a queue is, or may be, bound to."""
+    """List the bindings that a queue has, or may have."""
     found = await session.client.queues.bindings(queue)
     session.out.items(
         {"bindings": [{**each.described} for each in found]},
@@ -104,21 +104,21 @@ async def set_binding(
 
 @command(app, "delete", epilog="Example: ojs-aws bindings delete email mailer")
 async def delete_binding(session: Session, queue: Queue, name: Name) -> None:
-    """Forget the registered job types of a binding; those hold that the stack names."""
+    """Forget what was registered for a binding: what the stack says holds again."""
     binding = await session.client.queues.delete_binding(queue, name)
-    text = f"The binding {name} runs {types_text(binding)} again, as the stack says."
+    text = f"The binding {name} runs what the stack says: {types_text(binding)}."
     session.out.said(text, {**binding.described})
 
 
 @command(app, "suspend", epilog="Example: ojs-aws bindings suspend email mailer")
 async def suspend_binding(session: Session, queue: Queue, name: Name) -> None:
-    """Dispatch no jobs to a function until it is resumed; its jobs wait."""
+    """Suspend a binding: its jobs wait until it is resumed."""
     binding = await session.client.queues.suspend_binding(queue, name)
     session.out.said(f"The binding {name} is suspended.", {**binding.described})
 
 
 @command(app, "resume", epilog="Example: ojs-aws bindings resume email mailer")
 async def resume_binding(session: Session, queue: Queue, name: Name) -> None:
-    """Dispatch jobs to a function again; hidden messages come back within minutes."""
+    """Resume a binding: new jobs are dispatched at once, those that waited within minutes."""
     binding = await session.client.queues.resume_binding(queue, name)
     session.out.said(f"The binding {name} is active.", {**binding.described})

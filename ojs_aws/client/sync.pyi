@@ -533,7 +533,7 @@ class SyncQueues:
         """
 
     def bindings(self, name: str) -> Sequence[BindingEntry]:
-        """List the functions that a queue is, or may be, bound to.
+        """List the bindings that a queue has, or may have.
 
         :raises NotFoundError: there is no such queue.
         """
@@ -545,11 +545,11 @@ class SyncQueues:
         """
 
     def set_binding(self, name: str, binding: str, job_types: Sequence[str], *, endpoint: str | None=None, config: Mapping[str, JsonValue] | None=None) -> BindingEntry:
-        """Register the job types that a function or an endpoint runs, if the stack allows it.
+        """Register the job types that a binding runs, if the stack allows it.
 
         :param job_types: ``"email.send"``, ``"email.*"``, or ``"*"`` for all.
         :param endpoint: the URL that gets the jobs, below a prefix that the stack allows; None for
-            a function.
+            a function or a task.
         :param config: how its jobs run, such as ``{"timeout_ms": 30000, "retry":
             {"non_retryable_errors": ["exit.3"]}}``; None for as the stack says.
         :raises NotFoundError: the stack allows the queue no such binding.
@@ -558,19 +558,19 @@ class SyncQueues:
         """
 
     def delete_binding(self, name: str, binding: str) -> BindingEntry:
-        """Forget the registered job types of a binding; those hold that the stack names.
+        """Forget what was registered for a binding: what the stack says holds again.
 
         :raises NotFoundError: the stack allows the queue no such binding, or none are registered.
         """
 
     def suspend_binding(self, name: str, binding: str) -> BindingEntry:
-        """Dispatch no jobs to a function until it is resumed; its jobs wait.
+        """Suspend a binding: its jobs wait until it is resumed.
 
         :raises NotFoundError: the stack allows the queue no such binding.
         """
 
     def resume_binding(self, name: str, binding: str) -> BindingEntry:
-        """Dispatch jobs to a function again; messages that were hidden come back within minutes.
+        """Resume a binding: new jobs are dispatched at once, those that waited within minutes.
 
         :raises NotFoundError: the stack allows the queue no such binding.
         """

@@ -1,9 +1,9 @@
 """Answers requests for the dashboard's files, and describes where operators sign in.
 
-Nothing of it is a secret: the page is a public client, which proves itself by PKCE.
+Nothing here is secret: the page is a public client, which proves itself by PKCE.
 
-Whoever serves the page asks here, and so says the same: the local server, and others by their own
-means. The paths are relative to where the page is; nothing here knows a path prefix.
+Every server of the page asks here, so that all answer alike. The paths are relative to where the
+page is; nothing here knows a path prefix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 OPENID: Final = "openid"
 """The scope by which an issuer gives an ID token, and so returns the nonce."""
 
-_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST: Final = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9a-f:]+\](:\d+)?", re.ASCII)
 
 
@@ -63,12 +63,12 @@ class SignIn:
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of an URL: HTTPS, or plain HTTP to this machine.
+    """Return the origin of a URL: HTTPS, or plain HTTP to this machine.
 
     :raises ValueError: it is another URL. A policy would read its spaces and semicolons as its own.
     """
     parts = urlsplit(url)
-    is_local = parts.scheme == "http" and parts.netloc.rpartition(":")[0] in _LOOPBACK
+    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
     is_usable = parts.scheme == "https" or is_local
     if not is_usable or not _HOST.fullmatch(parts.netloc):
         raise ValueError(f"{url!r} is no https URL.")

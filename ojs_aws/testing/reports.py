@@ -42,7 +42,10 @@ def wrong_count(
 ) -> str:
     """Return the message that other than ``count`` jobs are as expected."""
     found = len(matching)
-    lines = [f"Expected {jobs_of(count)} {criteria} that {claim}, and found {found}:", ""]
+    lines = [
+        f"Expected {jobs_of(count)} {criteria} that {_of(count, claim)}, and found {found}:",
+        "",
+    ]
     lines += [f"  {headline(job)}" for job in matching[:MAX_SHOWN]]
     lines += _more(found)
     ids = {job.id for job in matching}
@@ -56,8 +59,9 @@ def wrong_count(
 def unexpected(claim: str, criteria: Criteria, matching: Sequence[EnqueuedJob[Any]]) -> str:
     """Return the message that jobs are as they must not be."""
     shown = [f"  {headline(job)}  args={shortened(job.args)}" for job in matching[:MAX_SHOWN]]
-    first = f"{jobs_of(len(matching)).capitalize()} {criteria} {claim}, and none should:"
-    return "\n".join([first, "", *shown, *_more(len(matching))])
+    count = len(matching)
+    first = f"{jobs_of(count)} {criteria} {_of(count, claim)}, and none should be:"
+    return "\n".join([first, "", *shown, *_more(count)])
 
 
 def jobs_of(count: int) -> str:
@@ -65,11 +69,16 @@ def jobs_of(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
+def _of(count: int, claim: str) -> str:
+    """Return what is claimed of a number of jobs: ``was enqueued``, or ``were enqueued``."""
+    return claim if count == 1 else claim.replace("was ", "were ", 1)
+
+
 def held_back(count: int) -> str:
     """Return what to say of jobs in an outbox, whose transaction has not committed."""
-    wait = "waits" if count == 1 else "wait"
+    wait, them = ("waits", "it") if count == 1 else ("wait", "them")
     return (
-        f"\n\n{jobs_of(count).capitalize()} {wait} for a commit: the transaction that enqueued it "
+        f"\n\n{jobs_of(count)} {wait} for a commit: the transaction that enqueued {them} "
         "is open. Django's TestCase never commits: use TransactionTestCase, or run the block in "
         "self.captureOnCommitCallbacks(execute=True)."
     )
@@ -112,10 +121,13 @@ def _around(expected: str, actual: str) -> tuple[str, str]:
     """Return what two long texts are where they differ first."""
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(expected, actual, strict=False))
     at = sum(1 for _ in same)
-    begin = max(0, at - LONG // 2)
-    shown = [text[begin : at + LONG // 2] for text in (expected, actual)]
-    dots = "..." if begin else ""
-    return f"{dots}{shown[0]!r}...", f"{dots}{shown[1]!r}... at character {at + 1}"
+    begin, end = max(0, at - LONG // 2), at + LONG // 2
+    before = "..." if begin else ""
+    shown = [
+        f"{before}{text[begin:end]!r}{'...' if len(text) > end else ''}"
+        for text in (expected, actual)
+    ]
+    return shown[0], f"{shown[1]} at character {at + 1}"
 
 
 def _by_line(found: Difference) -> list[str]:

@@ -28,7 +28,7 @@ from ojs_aws.worker.job_logs import JobLines
 from ojs_aws.worker.lifecycle import LAST_WORDS_S, MAX_FETCH, Lifecycle, Polls, Turns, drain
 from ojs_aws.worker.over_http import ServerAccess, about_worker, jobs_and_url, url_of
 from ojs_aws.worker.registry import HandlerRegistry
-from ojs_aws.worker.reports import Heartbeats, Reporter
+from ojs_aws.worker.reports import LONGEST_BEAT_S, Heartbeats, Reporter
 from ojs_aws.worker.reservations import JobSource, WorkerContext
 from ojs_aws.worker.task_protection import task_protection
 
@@ -93,8 +93,8 @@ class Worker(BaseWorker):
         :param credentials: another way to authenticate, such as ``SigV4()`` for IAM.
         :param headers: sent with every request.
         :param registry: handlers of another worker, to serve them here too.
-        :param heartbeat_s: seconds between heartbeats; the backend knows it, and gives the jobs of
-            a worker that missed three of them to others.
+        :param heartbeat_s: seconds between heartbeats, at most an hour; the backend gives the jobs
+            of a worker that missed three of them to others.
         :param grace_s: seconds that jobs get to finish when the worker ends.
         :param visibility_timeout_s: reservation of jobs that have none of their own; default: four
             heartbeats, so that the jobs of a worker that died come back within a minute.
@@ -114,14 +114,14 @@ class Worker(BaseWorker):
             registry=registry,
             missing_handler_wait_s=missing_handler_wait_s,
         )
-        if concurrency < 1 or heartbeat_s <= 0 or grace_s < 0:
-            raise ValueError("concurrency and heartbeat_s must be positive, grace_s not negative")
+        if concurrency < 1 or not 0 < heartbeat_s <= LONGEST_BEAT_S or grace_s < 0:
+            least = "concurrency and heartbeat_s must be positive, grace_s not negative"
+            raise ValueError(f"{least}; heartbeat_s is at most {LONGEST_BEAT_S:.0f}")
         self._weights = queues if isinstance(queues, Mapping) else None
         self._turns = Turns(self._weights or ())
         self.concurrency, self.grace_s = concurrency, grace_s
         self.worker_id = worker_id or f"worker_{UuidV7().job_id()}"
-        self._polls = polls or Polls()
-        self._timer = timer or SystemTimer()
+        self._polls, self._timer = polls or Polls(), timer or SystemTimer()
         self._heartbeat_s, self._visibility_timeout_s = heartbeat_s, visibility_timeout_s
         self._labels, self._pool = labels, pool
         if source is not None:

@@ -33,6 +33,8 @@ MAX_JOBS: Final = 100
 BEATS_PER_RESERVATION: Final = 3
 """So that two heartbeats may be lost before a reservation is."""
 SHORTEST_S: Final = 0.2
+LONGEST_BEAT_S: Final = 3600.0
+"""The longest time between heartbeats that the backend takes a promise of, in seconds."""
 
 
 class Reported(Enum):

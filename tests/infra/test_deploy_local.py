@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra import deploy_local, deployment
-from infra.deployment import DeploymentError, SlowJobError
+from infra.deployment import Deployment, DeploymentError, SlowJobError
 
 
 @pytest.fixture
@@ -60,3 +61,19 @@ def test_a_cdk_that_fails_is_said_with_its_code(
     emulator: Any = SimpleNamespace(folder=tmp_path)
     with pytest.raises(DeploymentError, match=why):
         deployment._cdk(emulator, "deploy")
+
+
+def test_keys_create_that_takes_too_long_fails_the_deployment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With words, and no error of Python."""
+
+    def late(*_: object, timeout: float, **__: object) -> None:
+        raise subprocess.TimeoutExpired("ojs-aws", timeout)
+
+    monkeypatch.setattr(subprocess, "run", late)
+    monkeypatch.setattr(deployment, "cdk_environment", lambda _: {})
+    made = Deployment(api_url="", outputs={"TableName": "t"}, seconds={})
+    emulator: Any = SimpleNamespace()
+    with pytest.raises(DeploymentError, match="keys create took more than 30 s"):
+        deployment.create_key(emulator, made, "demo", "producer")

@@ -1,6 +1,6 @@
-"""Registers which of the functions that the stack allows run which job types of a queue.
+"""Registers which of the targets that the stack allows run which job types of a queue.
 
-ojs-serverless, sections 2.1 and 7.2. Nobody can name a function here that the stack does not, or an
+ojs-serverless, sections 2.1 and 7.2. Nobody can name a target here that the stack does not, or an
 endpoint that is below none of its prefixes.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class BindingView:
     """Describes a binding of a queue.
 
-    :ivar types: the job types that its function runs; none while nobody has registered any.
+    :ivar types: the job types that its target runs; none while nobody has registered any.
     :ivar is_registered: whether they were registered here; else the stack names them.
     :ivar suspension: why nothing is dispatched to it; None while something is.
     :ivar kind: ``lambda``, ``https`` or ``ecs``.
@@ -58,7 +58,8 @@ class BindingView:
 class Bindings:
     """Looks after the bindings of queues.
 
-    :ivar targets: the functions that the stack allows, by the names of their bindings.
+    :ivar targets: the functions, tasks and endpoints that the stack allows, by the names of
+        their bindings.
     """
 
     store: QueueBindings
@@ -119,7 +120,7 @@ class Bindings:
         return self._changed(queue, name, before)
 
     def delete(self, queue: str, name: str) -> BindingView:
-        """Forget the registered job types: those hold that the stack names, if it names some.
+        """Forget what was registered for a binding: what the stack says holds again.
 
         :raises NotFoundError: the stack allows the queue no such target, or none are registered.
         """
@@ -209,7 +210,7 @@ class Bindings:
 
 
 def _check_endpoint(endpoint: str | None, prefixes: Sequence[str]) -> None:
-    """Refuse a URL that the stack does not allow, and one for a function.
+    """Refuse a URL that the stack does not allow, and any for a function or a task.
 
     :raises InvalidRequestError: it is refused, or missing.
     """

@@ -74,6 +74,9 @@ def test_the_policy_names_the_issuer_alone() -> None:
         ("https://id.example.com:8443", "https://id.example.com:8443"),
         ("http://127.0.0.1:9000/", "http://127.0.0.1:9000"),
         ("http://localhost:9000", "http://localhost:9000"),
+        ("http://localhost", "http://localhost"),
+        ("http://[::1]/a", "http://[::1]"),
+        ("http://[::1]:9000", "http://[::1]:9000"),
     ],
 )
 def test_the_origin_of_an_issuer_is_found(url: str, origin: str) -> None:

@@ -366,7 +366,7 @@ async def test_a_wrong_expectation_fails_with_the_nearest_first(ojs: Ojs) -> Non
         ({"meta": {"tenant": 1}}, "meta['tenant']: expected 1, is nothing"),
         ({"priority": 5}, "priority: expected 5, is 0"),
         ({"state": "completed"}, "state: expected 'completed', is 'available'"),
-        ({"count": 2}, "Expected 2 jobs 'orders.mail' that was enqueued, and found 1"),
+        ({"count": 2}, "Expected 2 jobs 'orders.mail' that were enqueued, and found 1"),
         ({"count": 0}, "Expected 0 jobs 'orders.mail'"),
     ],
 )

@@ -16,7 +16,7 @@ from ojs_aws.domain.queues import Message
 from ojs_aws.memory_aws import MemoryAws
 from ojs_aws.memory_aws.calls import Calls
 from ojs_aws.memory_aws.sqs import URL_PREFIX
-from ojs_aws.testing import Ojs, mistakes
+from ojs_aws.testing import Ojs, mistakes, reports
 from ojs_aws.testing.assertions import Assertions
 from ojs_aws.testing.deployment import FakeClock, NoMessages
 from ojs_aws.testing.drain import DrainError, DrainReport, Lineage
@@ -147,6 +147,28 @@ def test_there_must_be_as_many_workflows_as_are_expected(
     else:
         with pytest.raises(AssertionError, match=f"and found {started}"):
             WorkflowAssertions.assert_workflow_created(kit, "chain", count=count)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "shown"),
+    [
+        ("x" * 130, "abc", (f"'{'x' * 30}'...", "'abc' at character 1")),
+        ("a" * 130, "a" * 131, (f"...'{'a' * 30}'", f"...'{'a' * 31}' at character 131")),
+    ],
+)
+def test_long_texts_go_on_in_a_message_only_where_they_were_cut(
+    expected: str, actual: str, shown: tuple[str, str]
+) -> None:
+    assert reports._around(expected, actual) == shown
+
+
+def test_messages_speak_of_one_job_and_of_several_differently() -> None:
+    assert "1 job waits for a commit: the transaction that enqueued it" in reports.held_back(1)
+    assert "2 jobs wait for a commit: the transaction that enqueued them" in reports.held_back(2)
+    criteria, jobs = Criteria(kind="a.b", attributes={}), [EnqueuedJob[Any]("a.b")] * 2
+    for count, start in ((1, "1 job 'a.b' was enqueued"), (2, "2 jobs 'a.b' were enqueued")):
+        message = reports.unexpected("was enqueued", criteria, jobs[:count])
+        assert message.startswith(f"{start}, and none should be:")
 
 
 def test_only_the_callbacks_of_the_workflow_itself_are_shown() -> None:

@@ -13,8 +13,10 @@ import pytest
 from ojs_aws.domain.access import UnauthenticatedError
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
 from ojs_aws.middleware.context import JobContext
+from ojs_aws.services.workers import MAX_INTERVAL_MS
 from ojs_aws.worker import Worker
 from ojs_aws.worker.lifecycle import WorkerState, reactions
+from ojs_aws.worker.reports import LONGEST_BEAT_S
 from ojs_aws.worker.reservations import HeartbeatReply
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle, until
 
@@ -85,6 +87,15 @@ async def test_no_more_jobs_than_the_concurrency() -> None:
         await bench.timer.advance(1)
         assert len(bench.source.acked) == 5
         assert bench.peak == 2
+
+
+@pytest.mark.parametrize("heartbeat_s", [0.0, -1.0, 3600.1])
+def test_a_heartbeat_that_the_backend_refuses_is_refused_at_once(heartbeat_s: float) -> None:
+    """Each fetch names it, and would fail."""
+    assert LONGEST_BEAT_S * 1000 == MAX_INTERVAL_MS
+    Bench(heartbeat_s=LONGEST_BEAT_S)
+    with pytest.raises(ValueError, match="heartbeat_s is at most 3600"):
+        Bench(heartbeat_s=heartbeat_s)
 
 
 async def test_a_handler_that_cancels_its_own_task_fails_its_job() -> None:

@@ -71,7 +71,7 @@ class QueueBindings(InTable):
 
         Makes one update.
 
-        :param endpoint: the URL that gets the jobs; empty for a function.
+        :param endpoint: the URL that gets the jobs; empty for a function or a task.
         """
         update = Update()
         update.set_if_absent(n.CREATED, n.CREATED, number(now))
@@ -85,7 +85,7 @@ class QueueBindings(InTable):
         self.update_item(item_key(QUEUE_PARTITION, queue), update)
 
     def unbind(self, queue: str, binding: str) -> bool:
-        """Forget the registered types of a binding; return False if there were none.
+        """Forget what was registered for a binding; return False if nothing was.
 
         Makes one conditional update.
         """
@@ -96,11 +96,12 @@ class QueueBindings(InTable):
     ) -> None:
         """Suspend a binding; one that is suspended keeps its time, and gets the new reason.
 
-        What somebody suspended stays so, also where they do it at this moment.
+        One that an operator suspended stays as it is.
 
-        Makes one read and one update, a conditional one where nobody suspends it.
+        Makes one read and one update. What a failure suspends is written on condition that nothing
+        changed since the read, such as by an operator.
 
-        :param is_lasting: no job is tried until somebody resumes it.
+        :param is_lasting: an operator suspends it: no job is tried until one resumes it.
         """
         before = self.of(queue).suspended.get(binding)
         if before is not None and before.is_lasting:

@@ -256,7 +256,7 @@ class BindingConfigEntry(TypedDict):
 
 
 class Binding(TypedDict):
-    """Shows a function or an endpoint that a queue is, or may be, bound to.
+    """Shows a function, an endpoint or tasks that a queue is, or may be, bound to.
 
     ``is_registered`` says that ``job_types`` were registered, and are not the stack's.
     """
