@@ -87,7 +87,7 @@ class Waiting:
 
 
 def wait_s(timeout: Duration | None, timeout_s: float | None) -> float | None:
-    """Return the seconds that a caller waits, who named them in one form or the other.
+    """Return the seconds to wait, which the caller gave as a duration or as a number.
 
     :raises InvalidRequestError: ``timeout`` is no duration.
     """

@@ -153,7 +153,7 @@ class InTable:
     def get_items(self, keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
         """Read items, a hundred to a call, in no order.
 
-        :raises BackendUnavailableError: some were left out: the client does not retry.
+        :raises BackendUnavailableError: some were left out: this client does not read them again.
         """
         for at in range(0, len(keys), BATCH):
             wanted: Any = {"Keys": keys[at : at + BATCH], "ConsistentRead": is_consistent}

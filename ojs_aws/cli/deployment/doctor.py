@@ -45,7 +45,7 @@ Check = Callable[[Session], Awaitable[list[Finding]]]
 def judged(
     check: str, is_well: object, text: str, hint: str, otherwise: Verdict = Verdict.LOOK
 ) -> Finding:
-    """Return a finding that is fine if that is true; the hint is for the other case."""
+    """Return a finding that is OK where ``is_well``; else ``otherwise``, with the hint."""
     if is_well:
         return Finding(check, Verdict.OK, text)
     return Finding(check, otherwise, text, hint)
@@ -206,4 +206,4 @@ async def _stream(session: Session) -> list[Finding]:
 
 CHECKS: Final[Sequence[Check]] = (_health, _findings)
 PROBES: Final[Sequence[Check]] = (_stream,)
-"""What the command always checks, and what it changes something for."""
+"""The checks that are always made, and those that change something."""

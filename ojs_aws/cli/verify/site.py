@@ -41,11 +41,11 @@ class Outcome(StrEnum):
 
 
 class NotSoError(Exception):
-    """Raised by an assertion about what is not as it should be, with what was seen."""
+    """Raised by an assertion that does not hold, with what was seen."""
 
 
 class SkippedError(Exception):
-    """Raised by an assertion that cannot look at this scale, with the reason."""
+    """Raised by an assertion that this scale cannot check, with the reason."""
 
 
 def demand(is_so: object, seen: str) -> None:
@@ -218,7 +218,7 @@ class Site:
     :ivar id: of the run; part of all names that it makes.
     :ivar outputs: of the stack; empty before the deployment.
     :ivar resources: kind and name of the stack's resources by their logical ids.
-    :ivar open_door: reaches a URL with an API key; without one, with signatures of IAM.
+    :ivar open_door: opens a door by its name and URL, with an API key; with IAM where it is None.
     :ivar doctor: runs the checks of ``ojs-aws doctor --probe``.
     :ivar load: carries out the load, and returns what became of it.
     :ivar clock: returns seconds since 1970.

@@ -69,8 +69,8 @@ class EmfSink:
 
         :param namespace: by default ``POWERTOOLS_METRICS_NAMESPACE``, else ``OJS``.
         :param service: a dimension more; by default ``POWERTOOLS_SERVICE_NAME``, else none.
-        :param hold_s: seconds for which values are collected; 0 until nothing is executing any
-            more, which is the default under Lambda.
+        :param hold_s: seconds for which values are collected; 0, the default under Lambda: until
+            nothing is executing any more.
         :param write: takes each document, a line of JSON without its end; standard output by
             default.
         """

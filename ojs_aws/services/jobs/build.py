@@ -74,8 +74,9 @@ class JobBuilder:
 
     :ivar schemas: what checks jobs that name a schema; asked for with the first of them.
     :ivar settings: how queues take jobs.
-    :ivar tenants: what was set for tenants; asked for with the first job whose tenant may have it.
-    :ivar is_internal: of what was accepted before, such as a workflow's steps: no queue refuses it.
+    :ivar tenants: what was set for tenants; asked for with the first job that needs it.
+    :ivar is_internal: whether its jobs were accepted before, as a workflow's steps are: no queue
+        refuses them.
     :ivar needs_tenant: whether jobs without a tenant are refused.
     :ivar lines: how many lines each wide queue may have jobs in.
     """
@@ -200,7 +201,7 @@ class JobBuilder:
         return self._with_share(job, envelope, settings)
 
     def _with_share(self, job: Job, envelope: Envelope, settings: PushSettings) -> Envelope:
-        """Return an envelope with whose share of its queue the job uses."""
+        """Return an envelope that says whose share of its queue the job uses."""
         from ojs_aws.domain.fairness import share_of  # few queues are fair
 
         own, by, tenant = envelope.fairness, settings.config.fair_by or "", envelope.tenant
@@ -270,7 +271,7 @@ def _with_defaults(envelope: Envelope, config: QueueConfig) -> Envelope:
 
 
 def _unique_key(job: Job, envelope: Envelope) -> str:
-    """Return the uniqueness key, of its tenant's own; empty for a job without a unique policy."""
+    """Return the uniqueness key, apart for each tenant; empty for a job without a unique policy."""
     if job.get("unique") is None:
         return ""
     from ojs_aws.domain.unique.keys import parse_unique_policy, unique_key

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from ojs_aws.adapters.dynamodb.jobs.store import JobStore
     from ojs_aws.services.fairness import FairPlaces
 
-MAX_CONFLICTS = 16
+MAX_CONFLICTS: Final = 16
 
 _logger = logging.getLogger(__name__)
 MOST: Final = 25
 """How many jobs one pass skips; if one more fails, the fault is not in the jobs."""
 
 PATIENCE_MS: Final = 5_000
-"""How long after its beginning a request goes on behind a job that cannot be written. Calls that
-time out take longer, and then others would, too."""
+"""How long after its beginning a request still passes over a job that cannot be written. After a
+call that timed out it is over: the next calls would time out, too."""
 
 
 @dataclass(frozen=True, slots=True)

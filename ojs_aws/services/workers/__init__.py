@@ -98,7 +98,7 @@ def moves_rows(worker: WorkerInfo, lasts_ms: int) -> bool:
 
     A row may stay for three fifths of the extension (``held_job.ROW_REST``): so each second
     heartbeat moves them, or fewer of a worker that beats more often. If a row cannot stay for as
-    long as was expected, the write is refused, and the heartbeat goes by the job that it found.
+    long as was expected, the write is refused, and the heartbeat decides by the job that it met.
 
     :param lasts_ms: how long the extension lasts.
     """
@@ -154,9 +154,9 @@ def unread_extension(
 ) -> Extension:
     """Return what a heartbeat asks for jobs that nobody has read.
 
-    Only a job's record says when its reservation ends, and what it was fetched for. So the write
-    checks that the end that is asked for is later, or, if none is, that the worker's death comes
-    first.
+    Only a job's record says when its reservation ends, and how long it was fetched for. So the
+    write checks them: the end that is asked for must be later. Where none is asked for, the end
+    must not come before the instant at which the worker counts as dead.
 
     :param requested_ms: the extension that it asks for; None for as long as its jobs were fetched.
     :param default_ms: what most jobs are fetched for.
@@ -171,6 +171,7 @@ def unread_extension(
         if worker.interval_ms is None:
             silence = max(silence, requested_ms or 0)
         alive = Instant(now + silence)
+        # The end stays where it is known to be late enough, or where death surely comes first.
         if known_ms == 0 if requested_ms else not known_ms and length >= silence:
             ends = None
     lasts = min(silence, (ends or now + silence) - now)
@@ -188,8 +189,8 @@ def alive_until(worker: WorkerInfo, job: JobRecord, requested_ms: int | None) ->
     """Return until when a worker counts as alive that just sent a heartbeat for a job.
 
     None if nobody knows how often it beats: it promised no interval, now or with FETCH, and this is
-    its first heartbeat. One that promised none now, and asks for a longer extension in this very
-    heartbeat, is given it; a promise counts whatever is asked for.
+    its first heartbeat. A worker that promises no interval now, and asks for a longer extension in
+    this heartbeat, gets it. A promised interval counts, whatever is asked for.
     """
     held = job.reservation
     if not has_pace(worker) and (held is None or held.alive_until is None):

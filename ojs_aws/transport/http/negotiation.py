@@ -36,7 +36,7 @@ LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of this machine for itself, as they stand in ``Host``."""
 
 CLOUD_EVENTS: Final = "application/cloudevents"
-"""What the content types of CloudEvents begin with that are no data of theirs."""
+"""How the content type of a whole CloudEvent begins; in binary mode it is that of the data."""
 CLOUD_EVENT_TYPE: Final = f"{CLOUD_EVENTS}+json"
 EVENT_BATCH_TYPE: Final = f"{CLOUD_EVENTS}-batch+json"
 EVENT_PREFIX: Final = "ce-"
