@@ -68,6 +68,8 @@ def reasons_of(job: JobRecord, now: Instant, task: str = "") -> list[Reason]:
     :param task: what ECS lists the task by that runs an active job; empty if none does.
     """
     match job.state:
+        case JobState.SCHEDULED if job.scheduled_at is not None and job.scheduled_at <= now:
+            found = []  # it is due, and waits for others of its sequence
         case JobState.SCHEDULED:
             found = [_scheduled(job, now)]
         case JobState.RETRYABLE:

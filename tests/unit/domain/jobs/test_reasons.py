@@ -58,6 +58,15 @@ def test_a_scheduled_job_says_when_it_is_due() -> None:
     assert reason.message.endswith("in 1 min 5 s.")
 
 
+@pytest.mark.parametrize(("ahead", "codes"), [(1, [R.SCHEDULED]), (0, []), (-60_000, [])])
+def test_a_time_that_is_over_is_not_what_a_blocked_job_waits_for(
+    ahead: int, codes: list[ReasonCode]
+) -> None:
+    """It waits for others of its sequence."""
+    job = a_job(S.SCHEDULED, scheduled_at=Instant(NOW + ahead))
+    assert [each.code for each in reasons_of(job, NOW)] == codes
+
+
 def test_a_retryable_job_names_the_error_s_type_and_not_its_message() -> None:
     """Messages may quote arguments."""
     waiting = a_job(
