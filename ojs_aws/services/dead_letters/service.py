@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from ojs_aws.domain.access import UNBOUND, View
@@ -168,7 +168,7 @@ class DeadLetters:
 
         def decide(job: JobRecord, now: Instant) -> JobRecord:
             lifecycle.require(job, "retry", JobState.DISCARDED)
-            changed = changes.apply(self.store.fill(job), now) if changes else job
+            changed = changes.apply(self._with_document(job), now) if changes else job
             return by_hand(lifecycle.retry_discarded(changed, now, clock.order()), by)
 
         change = self.changer.apply(check_job_id(job_id), decide)
@@ -196,6 +196,11 @@ class DeadLetters:
         change = self.changer.apply(check_job_id(job_id), decide)
         self.job_messages.send_for([change.after], self.changer.clock.now())
         return JobChange(change.before, self.store.fill(change.after))
+
+    def _with_document(self, job: JobRecord) -> JobRecord:
+        """Return the job with its document; its checkpoint stays where it is stored."""
+        whole = self.store.fill(replace(job, checkpoint=None))
+        return replace(job, document=whole.document)
 
     def _forget_replaced(self, before: JobRecord, after: JobRecord) -> None:
         """Remove a document that an override has replaced by a smaller one."""

@@ -10,7 +10,7 @@ from typing import Final
 from ojs_aws.domain.attributes import at_index
 from ojs_aws.domain.conflicts import id_taken
 from ojs_aws.domain.errors import BackendUnavailableError, DuplicateError, InvalidPolicyError
-from ojs_aws.domain.job import JobRecord
+from ojs_aws.domain.job import Document, JobRecord
 from ojs_aws.domain.jobs.batches import Admission, UniqueLock
 from ojs_aws.domain.json_text import ANY_DEPTH, assemble, decode, stored_texts
 from ojs_aws.domain.limits.policies import read_limit
@@ -123,16 +123,17 @@ def until_of(holder: JobRecord, policy: UniquePolicy | None) -> Instant | None:
     return Instant(holder.created_at + policy.period_ms)
 
 
-def brought(holder: JobRecord, wanted: JobRecord) -> JobRecord:
+def brought(holder: JobRecord, text: Document, wanted: JobRecord) -> JobRecord:
     """Return the next version of a scheduled job, with another one's arguments and metadata.
 
     The key of its limit and its share of a fair queue follow these; all else stays (section 5.3).
 
-    :param holder: with its document filled in.
+    :param holder: as it is stored: a pointer that is made again is another one.
+    :param text: its document, filled in.
     """
-    if not isinstance(holder.document, str) or not isinstance(wanted.document, str):
+    if not isinstance(text, str) or not isinstance(wanted.document, str):
         raise TypeError("a document is kept elsewhere; fill it in first")
-    members, others = stored_texts(holder.document), stored_texts(wanted.document)
+    members, others = stored_texts(text), stored_texts(wanted.document)
     limit, fairness = holder.limit, holder.fairness
     if holder.queue == wanted.queue and members.get("fairness") == others.get("fairness"):
         fairness = wanted.fairness and replace(wanted.fairness, start=0)

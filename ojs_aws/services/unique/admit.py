@@ -247,8 +247,8 @@ class Uniqueness:
 
         :returns: what to write.
         """
-        whole = self.changer.store.fill(holder)
-        after = brought(whole, entry.wanted.record)
+        whole = self.changer.store.fill(replace(holder, checkpoint=None))
+        after = brought(holder, whole.document, entry.wanted.record)
         entry.let = Admitted(record=after, is_update=True)
         entry.admission = Admission(
             lock=UniqueLock(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import (
     ConflictError,
     InvalidRequestError,
+    JsonValue,
     NotFoundError,
     PayloadTooLargeError,
 )
@@ -249,6 +252,34 @@ def test_the_latest_checkpoint_counts_and_the_numbers_go_on(world: World) -> Non
     with pytest.raises(NotFoundError, match="no checkpoint"):
         world.backend.outcomes.checkpoints.get(job.id)
     assert save(world, job, "9") == 4
+
+
+@pytest.mark.parametrize("changed_by", ["an operator", "a unique job"])
+def test_a_large_checkpoint_outlives_a_change_of_the_jobs_arguments(
+    world: World, changed_by: str
+) -> None:
+    """It stays where it is stored: nobody stores it again."""
+    state = json.dumps(random.Random(1).randbytes(100_000).hex())  # hard to compress
+    unique: dict[str, JsonValue] = {"keys": ["type"], "on_conflict": "replace_except_schedule"}
+    push = world.backend.jobs.push
+    if changed_by == "an operator":
+        policy = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+        job = active(world, retry=policy)
+        save(world, job, state)
+        world.backend.jobs.fail(job.id, "w", ERROR)
+        world.backend.dead_letters.service.retry(job.id, {"args": [2]})
+    else:
+        record = push(Job("data.import", [1], unique=unique, scheduled_at="+PT1H")).record
+        assert record is not None
+        job = record
+        world.backend.outcomes.checkpoints.save(job.id, None, RawJson(state), only_active=False)
+        assert push(Job("data.import", [2], unique=unique)).is_update
+    before = world.stored.jobs[job.id].checkpoint
+    assert before is not None
+    world.clock.advance(s=3600)
+    assert claim(world).id == job.id
+    assert world.stored.jobs[job.id].checkpoint == before
+    assert world.backend.outcomes.checkpoints.get(job.id).checkpoint.state == state
 
 
 def test_the_next_attempt_gets_the_checkpoint(world: World) -> None:
