@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from ojs_aws.cli.jobs.changes import Consent, Queue, Since, Type, Until
+from ojs_aws.cli.jobs.chosen import Consent, Queue, Since, Type, Until
 from ojs_aws.cli.jobs.reports import (
     left_text,
     more_text,

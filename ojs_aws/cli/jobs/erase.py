@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ojs_aws.cli.jobs.changes import Consent
+from ojs_aws.cli.jobs.chosen import Consent
 from ojs_aws.cli.jobs.reports import left_text, outcome_members
 from ojs_aws.cli.terminal.session import ExitCode, Session, command
 from ojs_aws.cli.terminal.tables import counted

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ojs_aws.cli.jobs import changes as group
+from ojs_aws.cli.jobs.chosen import ChosenJobs
 from ojs_aws.cli.jobs.reports import dead_workers, more_text, show_failures, timeline, total_members
 from ojs_aws.cli.terminal.options import JobId
 from ojs_aws.cli.terminal.queue_names import say_if_unknown
@@ -57,7 +58,7 @@ app = typer.Typer()
 )
 async def list_jobs(
     session: Session,
-    wanted: group.ChosenJobs,
+    wanted: ChosenJobs,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, help="How many jobs to show; of groups, read.")
     ] = 0,

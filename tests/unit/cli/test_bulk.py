@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ojs_aws.cli.jobs.changes import Consent
+from ojs_aws.cli.jobs.chosen import Consent
 from ojs_aws.cli.terminal.session import ExitCode
 from ojs_aws.services.jobs.fetch.request import FetchRequest
 from tests.jobs import any_job
