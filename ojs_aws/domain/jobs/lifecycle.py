@@ -252,9 +252,8 @@ def retry_now(job: JobRecord, now: Instant, order: int) -> JobRecord:
 
 def replay_discarded(job: JobRecord, rule: str, now: Instant, order: int) -> JobRecord:
     """Move discarded -> available by a rule, and count this replay (ojs-dead-letter, section 7)."""
-    earlier = job.replay.count if job.replay else 0
-    after = retry_discarded(job, now, order)
-    return replace(after, replay=Replay(count=earlier + 1, at=now, rule=rule))
+    count = job.replay.count + 1 if job.replay else 1
+    return replace(retry_discarded(job, now, order), replay=Replay(count=count, at=now, rule=rule))
 
 
 def exhausted(job: JobRecord, failure: Failure, now: Instant) -> JobRecord:
