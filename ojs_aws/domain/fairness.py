@@ -222,10 +222,10 @@ def starts_before(job: JobRecord, first_key: str) -> int:
 
 
 def enters_list(before: JobRecord, after: JobRecord) -> bool:
-    """Return True if a change puts a job into the ready list, or into that of another priority."""
-    if after.state is not JobState.AVAILABLE:
-        return False
-    return before.state is not JobState.AVAILABLE or before.priority != after.priority
+    """Return True if a change puts a job into a ready list; each queue and priority has its own."""
+    was = (before.state, before.queue, before.priority)
+    is_another = was != (after.state, after.queue, after.priority)
+    return is_another and after.state is JobState.AVAILABLE
 
 
 def placed_at(record: JobRecord, start: int) -> JobRecord:

@@ -226,6 +226,7 @@ def test_an_empty_list_is_at_the_begin_of_a_span() -> None:
         ({"state": JobState.ACTIVE}, {}, True),
         ({}, {}, False),
         ({}, {"priority": 1}, True),
+        ({}, {"queue": "another"}, True),
         ({}, {"state": JobState.ACTIVE}, False),
         ({"state": JobState.PENDING}, {"state": JobState.SCHEDULED, "priority": 1}, False),
     ],
