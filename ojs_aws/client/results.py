@@ -96,6 +96,7 @@ NEEDS_URL: Final = (
 """What a client says that was made without either, or with both."""
 
 _OK: Final = range(200, 300)
+_CLIENT_ERROR: Final = 400
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503
 _CATALOGUED: Final = frozenset({errors.__name__, access.__name__})
@@ -151,6 +152,9 @@ def error_in(status: int, members: Mapping[str, Member]) -> OjsError | None:
     """
     if status in _OK:
         return None
+    if status < _CLIENT_ERROR:
+        moved = f"The server answered with a redirect, which is not followed ({status})."
+        return BackendError(moved, hint="Name the URL that it leads to.")
     stated, said = members.get("error"), members.get("message")
     described = stated.value if stated and isinstance(stated.value, dict) else {}
     return error_of(status, described, str(said.value) if said else "")

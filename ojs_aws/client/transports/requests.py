@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ojs_aws.client.results import Stored
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import ConflictError, JsonValue, OjsError, TransactAction
+from ojs_aws.domain.errors import BackendError, ConflictError, JsonValue, OjsError, TransactAction
 from ojs_aws.domain.json_text import ANY_DEPTH, Member, RawJson, encode, parse_object, parse_objects
 
 if TYPE_CHECKING:
@@ -59,11 +59,18 @@ class Answer:
 
     @property
     def job(self) -> Job:
-        """Return the job of the answer, wrapped or flat, with its members' own text."""
-        wrapped = self.members.get("job")
+        """Return the job of the answer, wrapped or flat, with its members' own text.
+
+        :raises BackendError: it holds none, as that of a server which is not OJS's.
+        """
+        wrapped, members = self.members.get("job"), self.members
         if wrapped is not None and isinstance(wrapped.value, dict):
-            return Job.from_parsed(parse_object(wrapped.raw, max_depth=ANY_DEPTH))
-        return Job.from_parsed(self.members)
+            members = parse_object(wrapped.raw, max_depth=ANY_DEPTH)
+        if "id" not in members or not isinstance(members["id"].value, str):
+            raise BackendError(
+                f"The answer ({self.status}) holds no job.", hint="Check the URL of the server."
+            )
+        return Job.from_parsed(members)
 
     @property
     def jobs(self) -> list[Job]:

@@ -101,11 +101,14 @@ def result_of(url: str, status: int, answer: bytes) -> object:
     error = said.get("error")
     if said.get("status") == "failed" and isinstance(error, dict):
         raise _failure(error, retryable=error.get("retryable") is not False)
+    wrong = (
+        f"more than {MAX_ANSWER_BYTES:,} bytes. Keep a large result elsewhere, and answer where."
+        if len(answer) > MAX_ANSWER_BYTES
+        else "neither status: completed nor status: failed and an error. It must answer a JSON "
+        'object: {"status": "completed", "result": ...}.'
+    )
     raise DeliveryError(
-        f"{url} answered {status} with neither status: completed nor status: failed and an "
-        'error. It must answer a JSON object: {"status": "completed", "result": ...}.',
-        "InvalidAnswer",
-        "invalid_response",
+        f"{url} answered {status} with {wrong}", "InvalidAnswer", "invalid_response"
     )
 
 

@@ -210,6 +210,25 @@ async def test_an_answer_that_is_none_of_ojs_is_described() -> None:
         await server.client().get(JOB_ID)
 
 
+@pytest.mark.parametrize("said", [{"x": 1}, {"job": {"id": 5}}, {"job": "id"}])
+async def test_an_answer_without_a_job_is_no_success(said: dict[str, object]) -> None:
+    """Another service behind the URL may well answer 201 to a POST."""
+    server = FakeServer()
+    server.script = [answer(201, said), answer(200, said)]
+    with pytest.raises(BackendError, match="holds no job"):
+        await server.client().enqueue("a.b")
+    with pytest.raises(BackendError, match="holds no job"):
+        await server.client().get(JOB_ID)
+
+
+async def test_a_redirect_is_an_error_of_the_servers_address() -> None:
+    """The request was right, and a worker that polls comes again."""
+    server = FakeServer()
+    server.script = [answer(301, "")]
+    with pytest.raises(BackendError, match=r"redirect, which is not followed \(301\)"):
+        await server.client().get(JOB_ID)
+
+
 async def test_an_answer_that_cannot_be_read_is_an_error_of_the_backend() -> None:
     server = FakeServer()
     server.script = [httpx.DecodingError("no gzip"), httpx.DecodingError("no gzip")]
