@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aws_cdk import App, Stack
 from aws_cdk import aws_ecs as ecs
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
 
 from ojs_aws.cdk import (
@@ -65,6 +66,25 @@ def test_the_function_delivers_what_its_queue_invokes_it_with() -> None:
     ]
     assert trigger["BatchSize"] == 10
     assert "secretsmanager:GetSecretValue" in template.actions(HANDLER)
+
+
+def test_the_endpoint_may_be_the_url_of_a_function_of_the_same_stack() -> None:
+    """It is known when it is deployed."""
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    backend = JobBackend(stack, "Jobs", JobBackendProps(queues=["email"]))
+    code = lambda_.InlineCode("def handler(*_): ...")
+    endpoint = lambda_.Function(
+        stack, "Shop", code=code, handler="index.handler", runtime=lambda_.Runtime.PYTHON_3_13
+    ).add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
+    props = DeliveryFunctionProps(
+        backend=backend,
+        queues=["email"],
+        url=endpoint.url,
+        signing_secret=ecs.Secret.from_secrets_manager(secretsmanager.Secret(stack, "Key")),
+    )
+    DeliveryFunction(stack, "Mail", props)
+    variables = of_stack(stack).function(HANDLER)["Environment"]["Variables"]
+    assert "FunctionUrl" in str(variables["OJS_DELIVERY"]["Fn::Join"])
 
 
 def test_endpoints_may_be_registered_below_prefixes_of_the_stack() -> None:
@@ -131,6 +151,11 @@ def test_a_binding_of_endpoints_may_have_a_config() -> None:
         ({"url": "", "bindings": {"no-name": ["https://app.example.com/"]}}, "letters and digits"),
         ({"url": ""}, "by HTTPS"),
         ({"url": "http://app.example.com/jobs"}, "by HTTPS"),
+        ({"url": "https://"}, "by HTTPS"),
+        ({"url": "https://shop:password@app.example.com/jobs"}, "by HTTPS"),
+        ({"url": "https://app.example.com/my jobs"}, "by HTTPS"),
+        ({"types": "email.send"}, "types is a list"),
+        ({"types": []}, "types is a list"),
         ({"endpoint_timeout_s": 0}, "between 1 and 880"),
         ({"endpoint_timeout_s": 881}, "between 1 and 880"),
         ({"queues": ["other"]}, "other"),

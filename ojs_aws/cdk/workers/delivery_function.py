@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
+from aws_cdk import Token
 from constructs import Construct
 
 from ojs_aws.cdk.backend_stack import DEFAULT_MAX_CONCURRENCY
@@ -28,6 +29,7 @@ SPARE_S: Final = 10
 """What the function has beside the time of its endpoint: to claim jobs, and to report."""
 LONGEST_REPORT_S: Final = 43_200
 """SQS hides a message for twelve hours at most."""
+_URL: Final = re.compile(r"https://[^\s/?#@]+([/?][^\s#]*)?")
 _PREFIX: Final = re.compile(r"https://[a-z0-9.-]+(:[0-9]+)?/([A-Za-z0-9_~.-]+/)*", re.ASCII)
 LONGEST_S: Final = 900 - SPARE_S - DELIVERY_START_S
 
@@ -48,7 +50,8 @@ class DeliveryFunctionProps(FunctionOptions):
 
     :ivar backend: whose jobs are delivered.
     :ivar queues: the OJS queues; each must be declared by the backend.
-    :ivar url: of the endpoint, by HTTPS; empty with ``bindings``.
+    :ivar url: of the endpoint, by HTTPS, or that of a construct, such as a function's; empty with
+        ``bindings``.
     :ivar bindings: lets administrators register endpoints at the API: for each name of a binding
         the prefixes of its URLs, such as ``{"shop": ["https://app.example.com/jobs/"]}``, or an
         :class:`EndpointTarget` with them and a config. These endpoints need public addresses.
@@ -131,8 +134,10 @@ def _endpoints(props: DeliveryFunctionProps) -> dict[str, object]:
     :raises ValueError: no usable URL, prefix or config, or both.
     """
     if not props.bindings:
-        if not props.url.startswith("https://"):
+        if not _URL.fullmatch(props.url) and not Token.is_unresolved(props.url):
             raise ValueError(f"The endpoint is reached by HTTPS: https://..., not {props.url!r}.")
+        if isinstance(props.types, str) or not props.types:
+            raise ValueError("types is a list: ['email.send'], or ['*'] for all.")
         return {"url": props.url, "types": [*props.types]}
     if props.url:
         raise ValueError("Name the url of an endpoint, or bindings whose URLs are registered.")
