@@ -42,6 +42,13 @@ def test_an_endpoint_is_kept_with_its_types_and_forgotten_with_them(states: Queu
     assert (found.endpoints, found.bound) == ({}, {"mailer": ("news.*",)})
 
 
+def test_a_binding_that_became_a_function_has_no_url_any_more(states: QueueBindings) -> None:
+    """The stack gave its name to another target, and somebody registered job types for that."""
+    states.bind("email", "mailer", ["email.*"], FIRST, "https://app.example.com/jobs/")
+    states.bind("email", "mailer", ["email.*"], LATER)
+    assert states.of("email").endpoints == {}
+
+
 def test_a_config_is_replaced_with_its_types_and_forgotten_with_them(
     states: QueueBindings, aws: EmbeddedAws
 ) -> None:

@@ -67,7 +67,7 @@ class QueueBindings(InTable):
         endpoint: str = "",
         config: BindingConfig = NO_CONFIG,
     ) -> None:
-        """Register the job types of a binding, and its config in the place of another one.
+        """Register the job types of a binding, its URL and config, in the place of what it had.
 
         Makes one update.
 
@@ -78,6 +78,8 @@ class QueueBindings(InTable):
         update.set(_BOUND + binding, string(json.dumps([*types], separators=(",", ":"))))
         if endpoint:
             update.set(_ENDPOINT + binding, string(endpoint))
+        else:
+            update.remove(_ENDPOINT + binding)
         if config == NO_CONFIG:
             update.remove(_CONFIG + binding)
         else:
