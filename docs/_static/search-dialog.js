@@ -94,7 +94,7 @@
     const results = element("div", { className: "search-results", role: "region" });
     results.setAttribute("aria-label", "Results");
     dialog = element("dialog", { className: "search-dialog" },
-      element("form", { method: "dialog" }, input, element("kbd", {}, "Esc")), results,
+      element("form", { method: "dialog" }, input, element("button", {}, "Close")), results,
       element("div", { className: "search-keys" }, "↑ ↓ choose", element("span", {}, "Enter open"), element("span", {}, "Esc close")));
     dialog.setAttribute("aria-label", "Search");
     input.addEventListener("input", show);
@@ -123,11 +123,16 @@
     }
   }
 
-  opener.addEventListener("click", (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    open();
-  });
+  // On a phone the other one is in the folded menu.
+  const inBar = element("a", { className: "search-open search-in-bar", href: opener.href }, "Search");
+  document.querySelector(".sy-head-actions")?.prepend(inBar);
+  for (const each of [opener, inBar]) {
+    each.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      open();
+    });
+  }
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
     if ((event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing)) {

@@ -165,7 +165,7 @@ class Tab:
     def show_all_findings(self) -> None:
         """Open the findings that the overview folds, if there are any."""
         self.page.locator(".attention").wait_for()
-        more = self.page.get_by_role("button", name=re.compile("^Show .* more$"))
+        more = self.page.get_by_role("button", name=re.compile("^Show \\d+ more"))
         if more.count() > 0:
             more.click()
 

@@ -168,3 +168,21 @@ def test_an_answer_of_a_proxy_is_explained(tab: Tab) -> None:
     tab.open("", "Overview")
     tab.says("perhaps a proxy that asks you to sign in")
     tab.says("Update failed")
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (404, "what has ended is removed when its retention is over"),
+        (429, "This page asks again by itself."),
+        (503, "This page asks again by itself."),
+    ],
+)
+def test_a_view_that_does_not_load_says_what_comes_next(tab: Tab, status: int, says: str) -> None:
+    page = tab.page
+    refusal = {"error": {"code": "refused", "message": "No."}}
+    page.route("**/admin/jobs/**", lambda route: route.fulfill(status=status, json=refusal))
+    tab.open("jobs/01a20000-0000-7000-8000-000000000009")
+    tab.says(says)
+    tab.check("Failed to load resource")
+    tab.complaints.clear()

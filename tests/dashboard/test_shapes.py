@@ -56,6 +56,8 @@ def test_all_dead_letters_of_a_filter_are_replayed_at_once(tab: Tab, api: httpx.
     command = tab.confirm("Replay")
     assert command == "ojs-aws dead-letter retry --queue replayed"
     tab.says("Replayed 3 jobs.")
+    tab.says("No dead letter matches.")
+    assert page.get_by_role("button", name="Replay all that match").count() == 0
     assert {state_of(api, job_id) for job_id in ids} == {"available"}
     assert state_of(api, other) == "discarded"
 
@@ -70,6 +72,14 @@ def test_the_replay_of_all_dead_letters_asks_with_their_number(tab: Tab, api: ht
     assert "dead-letter retry --all" in dialog.get_by_label("Command line").inner_text()
     dialog.get_by_role("button", name="Back").click()
     assert state_of(api, job_id) == "discarded"
+
+
+def test_errors_of_dead_letters_say_of_how_many_they_are(tab: Tab, api: httpx.Client) -> None:
+    """The server compares the newest ones only."""
+    discard(api, "sampled", keep=True)
+    amend(tab, "**/dead-letter/stats", lambda body: body.update(total=2501, sampled=500))
+    tab.open("dead-letters", "Dead letters")
+    tab.says("of the newest 500")
 
 
 def test_attempts_are_bars_with_their_results(tab: Tab, api: httpx.Client) -> None:

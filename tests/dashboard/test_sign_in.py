@@ -118,7 +118,7 @@ def test_a_key_of_a_producer_sees_what_it_lacks(closed_tab: Tab, keys: dict[str,
     ("view", "refused", "shown"),
     [
         ("settings", "admin/config", "Your credentials may not read the settings."),
-        ("dead-letters", "dead-letter/stats", "There are no dead letters here."),
+        ("dead-letters", "dead-letter/stats", "No dead letter matches."),
     ],
 )
 def test_a_key_with_bounds_sees_the_rest_of_a_view(

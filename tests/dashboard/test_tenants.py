@@ -35,7 +35,7 @@ def test_a_tenant_shows_its_own_jobs_and_its_limits(tab: Tab, api: httpx.Client)
     page = tab.page
     page.get_by_role("heading", name="Tenant gamma", level=1).wait_for()
     page.get_by_text("7 (0 now)").wait_for()
-    page.get_by_text("1,000 in PT1M").wait_for()
+    page.get_by_text("1,000 in 1 min").wait_for()
     page.get_by_role("link", name=own).wait_for()
     assert page.get_by_role("link", name=foreign).count() == 0
     page.get_by_role("link", name="completed").click()

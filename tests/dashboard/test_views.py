@@ -70,7 +70,7 @@ def test_a_job_shows_its_trace_and_why_it_is_unique(tab: Tab, api: httpx.Client)
     job_id = push(api, "traced", meta=meta, options={"unique": unique})
     page = tab.open(f"jobs/{job_id}", "report.build")
     page.get_by_text(trace, exact=True).wait_for()
-    page.get_by_text("by type, args for PT1H, else reject").wait_for()
+    page.get_by_text("by type, args for 1 h, else reject").wait_for()
 
 
 def test_a_purge_counts_first_and_asks_for_the_name(tab: Tab, api: httpx.Client) -> None:
@@ -81,6 +81,7 @@ def test_a_purge_counts_first_and_asks_for_the_name(tab: Tab, api: httpx.Client)
     page.get_by_role("checkbox", name="available").check()
     page.get_by_role("button", name="Count and purge").click()
     tab.says("Jobs that match now: 1")
+    tab.says("Jobs that are available are cancelled, and cannot be retried.")
     command = tab.confirm("Purge", typed="purged")
     assert command == "ojs-aws queues purge purged --state available"
     tab.says("Purged 1 job.")
@@ -345,7 +346,7 @@ def test_dead_letters_are_replayed_and_deleted(tab: Tab, api: httpx.Client) -> N
     tab.says(f"The job {first} is available again.")
     tab.choose("More for", "Delete", within=page.locator("tr", has_text=second))
     assert tab.confirm("Delete", typed="delete") == f"ojs-aws dead-letter delete {second}"
-    tab.says("There are no dead letters here.")
+    tab.says("No dead letter matches.")
     assert api.get(f"jobs/{second}").status_code == 404
 
 
@@ -453,7 +454,7 @@ def test_a_cron_job_shows_its_runs_of_the_last_week(tab: Tab, api: httpx.Client)
 
 def test_a_limit_shows_its_use_and_what_an_operator_set(tab: Tab, api: httpx.Client) -> None:
     """And what was set is removed."""
-    limit = {"key": "stripe", "concurrency": 1}
+    limit = {"key": "stripe", "concurrency": 1, "rate": {"limit": 5, "period": "PT1M"}}
     for _ in range(2):
         push(api, "limited", options={"rate_limit": limit})
     fetch = {"worker_id": "w-9", "queues": ["limited"], "count": 2}
@@ -463,6 +464,7 @@ def test_a_limit_shows_its_use_and_what_an_operator_set(tab: Tab, api: httpx.Cli
     row = page.locator("tr", has_text="stripe")
     row.get_by_text("1 of 3 run").wait_for()
     row.get_by_text("3 at a time", exact=True).wait_for()
+    row.get_by_text("1 of 5 in 1 min").wait_for()
     row.get_by_role("button", name="Remove").click()
     assert tab.confirm("Remove") == "ojs-aws rate-limits remove stripe"
     row.get_by_text("1 of 1 run").wait_for()
@@ -546,9 +548,12 @@ def test_a_workflow_shows_its_steps_and_is_cancelled(tab: Tab, api: httpx.Client
 
 
 def test_settings_name_the_server_and_the_licences(tab: Tab) -> None:
-    """And the licences are there."""
+    """Its times are in words, its lists without quotes; and the licences are there."""
     page = tab.open("settings", "Settings")
     tab.says("ojs-aws 0")
+    for name, text in (("completed_retention_s", "7 d"), ("queues", "default, demo")):
+        fact = page.locator(".facts > div", has=page.get_by_text(name, exact=True))
+        assert fact.locator("dd").inner_text() == text
     address = page.get_by_role("link", name="Licences").get_attribute("href")
     assert "preact" in httpx.get(f"{tab.address}/{address}", timeout=HUNG_S).text
 

@@ -138,7 +138,15 @@ export function StaleNote({ error }: { error: unknown }) {
 
 /** What is shown until the first answer is there. */
 export function Waiting({ error }: { error: unknown }) {
-  return error ? <ErrorNote error={error} /> : <p class="quiet" role="status">Loading …</p>;
+  if (!error) return <p class="quiet" role="status">Loading …</p>;
+  const status = error instanceof ApiError ? error.status : -1;
+  return (
+    <>
+      <ErrorNote error={error} />
+      {(status === 0 || status === 429 || status >= 500) && <p class="quiet">This page asks again by itself.</p>}
+      {status === 404 && <p class="quiet">It may have been deleted, or it ended long ago: what has ended is removed when its retention is over.</p>}
+    </>
+  );
 }
 
 /** Names with their values, one below the other. */
@@ -198,6 +206,11 @@ export function matching(page: Pagination): string {
   }
   const sureness = { exact: "", estimate: "about ", at_least: "at least " }[kind];
   const text = `${sureness}${total.toLocaleString("en")} match. `;
+  return capital(text);
+}
+
+/** Return a text with its first letter in upper case. */
+export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 

@@ -55,7 +55,7 @@ function KeyForm({ close }: { close: () => void }) {
       </label>
       <p class="quiet">It stays in this tab until the tab is closed, and is sent in the Authorization header only.</p>
       {!ISSUER && <p class="quiet">If the server asks for AWS credentials (IAM), this signs each request: <code>{`ojs-aws dashboard --url ${SERVER}`}</code></p>}
-      <div class="buttons">
+      <div class="buttons foot">
         <button type="button" onClick={close}>Cancel</button>
         <button type="submit" class={ISSUER ? "" : "main"}>{ISSUER ? "Use the token" : "Sign in"}</button>
       </div>

@@ -10,8 +10,8 @@ export interface Column<T> {
   readonly isNumber?: boolean;
   /** Where it stands: the name is first and stays in sight, as actions do; facts become a line on a phone. */
   readonly kind?: "name" | "state" | "id" | "error" | "actions" | "check" | "fact" | "wide";
-  /** The width of the window below which it is left out: 1200 or 900 pixels. */
-  readonly from?: 1200 | 900;
+  /** The width of the window in pixels below which it is left out. */
+  readonly from?: 1400 | 1200 | 900;
   /** What stands in its head instead of its name. */
   readonly head?: ComponentChildren;
 }

@@ -75,6 +75,23 @@ export function duration(ms: number): string {
   return `${Math.floor(whole / size)} ${unit}${size > small && rest > 0 ? ` ${rest} ${finer}` : ""}`;
 }
 
+const ISO = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/;
+
+/** Return a duration of ISO 8601 in words, `PT1H` as `1 h`; other texts stay as they are. */
+export function spelled(text: string): string {
+  const s = (text.match(ISO) ?? []).slice(1).reduce((sum, part, index) => sum + Number(part ?? 0) * (LONG[index]?.[1] ?? 0), 0);
+  return s > 0 ? duration(s * 1000) : text;
+}
+
+/** Return a setting without the signs of JSON; a time that has seconds or ISO 8601 is in words. */
+export function settingText(name: string, value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  if (Array.isArray(value)) return value.join(", ") || "–";
+  if (typeof value === "object") return Object.entries(value).map(([each, of]) => `${each}: ${settingText(each, of)}`).join(", ") || "–";
+  if (typeof value !== "number") return spelled(String(value));
+  return value > 0 && /(timeout|_s)$/.test(name) ? duration(value * 1000) : value.toLocaleString("en");
+}
+
 /** Return an age or a distance in one unit: ages change slowly on the screen. */
 export function rough(ms: number): string {
   const s = Math.round(ms / 1000);

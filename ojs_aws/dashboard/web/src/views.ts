@@ -4,7 +4,6 @@ import type { ComponentType } from "preact";
 import type { IconName } from "./icons";
 import { later } from "./later";
 import { Cron } from "./pages/cron";
-import { CronJob } from "./pages/cron_job";
 import { DeadLetters } from "./pages/dead_letters";
 import { Errors } from "./pages/errors";
 import { Events } from "./pages/events";
@@ -34,7 +33,7 @@ export const VIEWS: readonly View[] = [
   { path: "dead-letters", name: "Dead letters", group: "Work", icon: "inbox", page: DeadLetters },
   { path: "workflows", name: "Workflows", group: "Work", icon: "workflow", page: Workflows, one: Workflow },
   { path: "queues", name: "Queues", group: "Flow", icon: "layers", page: Queues, one: Queue },
-  { path: "cron", name: "Cron", group: "Flow", icon: "cron", page: Cron, one: CronJob },
+  { path: "cron", name: "Cron", group: "Flow", icon: "cron", page: Cron, one: later("Cron job", (of) => of.CronJob) },
   { path: "limits", name: "Limits", group: "Flow", icon: "limits", page: Limits },
   { path: "sequences", name: "Sequences", group: "Flow", icon: "forward", page: later("Sequences", (of) => of.Sequences) },
   { path: "tenants", name: "Tenants", group: "Flow", icon: "tenants", page: later("Tenants", (of) => of.Tenants), one: later("Tenant", (of) => of.Tenant) },

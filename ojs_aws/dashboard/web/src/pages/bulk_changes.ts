@@ -239,11 +239,18 @@ export function replayAll(filter: JobFilter): Action {
   return bulkChange("replay", filter, { title: `Replay all dead letters${Object.keys(filter).length > 0 ? " that match" : ""}?`, explanation: EXPLANATIONS.replay });
 }
 
+function purged(states: readonly string[], become: string): string {
+  return states.length > 0 ? `Jobs that are ${states.join(" or ")} are ${become}.` : "";
+}
+
 /** Purge the jobs of a queue in some states. */
 export function queuePurge(queue: string, states: readonly string[]): Action {
   return bulkChange("purge", { queue, state: states.join(",") }, {
     title: `Purge the queue ${queue}?`,
-    explanation: `Jobs that are ${states.join(", ")}: ${EXPLANATIONS.purge}`,
+    explanation: [
+      purged(states.filter((state) => TERMINAL.includes(state)), "deleted for good, with their arguments and results"),
+      purged(states.filter((state) => !TERMINAL.includes(state)), "cancelled, and cannot be retried"),
+    ].filter(Boolean).join(" "),
     typed: queue,
   });
 }

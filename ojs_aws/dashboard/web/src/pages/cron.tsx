@@ -56,9 +56,9 @@ export function Cron() {
           { name: "State", kind: "state", show: (cron) => <State name={cron.enabled ? "open" : "paused"} /> },
           { name: "Next run", show: (cron) => <NextRun cron={cron} /> },
           { name: "Last 12 runs", from: 900, show: (cron) => <LastRuns runs={runs[cron.name]} /> },
-          { name: "Last run", kind: "fact", from: 900, show: (cron) => <div class="two">{outcomeOf(cron, runs)}<div class="quiet"><Time at={cron.last_run_at} /></div></div> },
-          { name: "Last job", from: 1200, show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "–") },
-          { name: "If one still runs", from: 1200, show: (cron) => cron.overlap_policy },
+          { name: "Last run", kind: "fact", from: 900, show: (cron) => (cron.last_run_at ? <div class="two">{outcomeOf(cron, runs)}<div class="quiet"><Time at={cron.last_run_at} /></div></div> : "–") },
+          { name: "Last job", from: 1400, show: (cron) => (cron.last_occurrence?.job_id ? <JobLink id={cron.last_occurrence.job_id} /> : "–") },
+          { name: "If one still runs", from: 1400, show: (cron) => cron.overlap_policy },
           {
             name: "Change",
             kind: "actions",

@@ -7,11 +7,13 @@ import { address, link, open, queryText } from "../address";
 import { call, read, readIfAllowed } from "../api";
 import { Chips, FilterForm } from "../chips";
 import { Menu, copyCommand } from "../menu";
-import { Card, Empty, ErrorText, Heading, JobLink, QueueLink, StaleNote, Time, TypeLink, Waiting, atLeast, counted } from "../parts";
+import { Card, Empty, ErrorText, Heading, JobLink, QueueLink, StaleNote, Time, TypeLink, Waiting, atLeast, capital } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Failure, Pagination } from "../shapes";
 import { Table } from "../table";
+import { spelled } from "../times";
+import { noteCount } from "../totals";
 import { replayAll } from "./bulk_changes";
 import { deleteDeadLetter, editAndReplay } from "./dead_letter_actions";
 import { Interrupted } from "./interrupted";
@@ -28,7 +30,7 @@ interface DeadLetter {
 interface Everything {
   readonly page: { readonly jobs: readonly DeadLetter[]; readonly pagination: Pagination };
   /** Null where the credential may not read numbers: it is bound to job types. */
-  readonly stats: { readonly total: number; readonly total_is_exact: boolean; readonly by_error_type: Counts; readonly by_queue: Counts; readonly oldest_at: string | null; readonly retention?: { readonly max_age: string } } | null;
+  readonly stats: { readonly total: number; readonly total_is_exact: boolean; readonly by_error_type: Counts; readonly by_queue: Counts; readonly sampled?: number; readonly oldest_at: string | null; readonly retention?: { readonly max_age: string } } | null;
 }
 
 type Filter = Readonly<Partial<Record<"queue" | "type" | "error_type", string>>>;
@@ -69,11 +71,11 @@ function Form({ filter, close }: { filter: Filter; close: () => void }) {
 }
 
 /** The largest groups of dead letters, each a link to them. */
-function Facet({ title, name, counts }: { title: string; name: "queue" | "error_type"; counts: Counts }) {
+function Facet({ title, note, name, counts }: { title: string; note?: string; name: "queue" | "error_type"; counts: Counts }) {
   const found = Object.entries(counts).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, 3);
   const most = Math.max(1, ...found.map(([, count]) => count ?? 0));
   return (
-    <Card title={title}>
+    <Card title={title} note={note}>
       {found.length === 0 && <p class="quiet">None.</p>}
       <ul class="bars">
         {found.map(([value, count = 0]) => (
@@ -92,21 +94,22 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
   const { page, stats } = data;
   const next = page.pagination.next_cursor;
   const isFiltered = Object.keys(filter).length > 0;
+  if (stats) noteCount("dead-letters", stats.total);
   return (
     <>
       <Interrupted />
       {stats && (
         <div class="thirds">
-          <Card title={`${atLeast(stats.total, stats.total_is_exact)} dead letters`}>
-            <p>{stats.oldest_at ? <>The oldest failed <Time at={stats.oldest_at} />.</> : "Jobs that failed for good are kept here, if their retry policy says so."} {keptFor(stats.retention?.max_age)}</p>
-            {stats.total > 0 && (
+          <Card title={capital(`${atLeast(stats.total, stats.total_is_exact)} dead letter${stats.total === 1 ? "" : "s"}`)}>
+            <p>{stats.oldest_at ? <>The oldest failed <Time at={stats.oldest_at} />.</> : "Jobs that failed for good are kept here, if their retry policy says so."} {stats.retention && `They are kept for ${spelled(stats.retention.max_age)}, then removed.`}</p>
+            {stats.total > 0 && (page.jobs.length > 0 || next) && (
               <div class="buttons">
                 <ActionButton isSmall={false} isMain icon="retryable" label={isFiltered ? "Replay all that match …" : `Replay all ${atLeast(stats.total, stats.total_is_exact)} …`} action={() => replayAll(filter)} />
                 {!isFiltered && <span class="quiet">Choose an error or a queue to replay one cause.</span>}
               </div>
             )}
           </Card>
-          <Facet title="By error" name="error_type" counts={stats.by_error_type} />
+          <Facet title="By error" note={(stats.sampled ?? stats.total) < stats.total ? `of the newest ${stats.sampled}` : ""} name="error_type" counts={stats.by_error_type} />
           <Facet title="By queue" name="queue" counts={stats.by_queue} />
         </div>
       )}
@@ -115,7 +118,7 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
         label="Dead letters"
         rows={page.jobs}
         nameOf={(job) => job.id}
-        none={<Empty title="There are no dead letters here."><p>A job becomes one if its last attempt fails, and its retry policy has <code>on_exhaustion: dead_letter</code>.</p></Empty>}
+        none={isFiltered ? <Empty title="No dead letter matches."><p><a href={link(["dead-letters"])}>All dead letters</a></p></Empty> : <Empty title="There are no dead letters here."><p>A job becomes one if its last attempt fails, and its retry policy has <code>on_exhaustion: dead_letter</code>.</p></Empty>}
         columns={[
           { name: "Type", kind: "name", show: (job) => <TypeLink id={job.id} type={job.type} /> },
           { name: "Id", kind: "id", show: (job) => <JobLink id={job.id} /> },
@@ -148,12 +151,6 @@ function Found({ data, filter, cursor }: { data: Everything; filter: Filter; cur
       </div>
     </>
   );
-}
-
-/** Say for how long dead letters are kept; the server says it in hours. */
-function keptFor(age = ""): string {
-  const hours = Number(age.match(/^PT(\d+)H$/)?.[1]);
-  return hours ? `They are kept for ${counted(Math.round(hours / 24), "day")}, then removed.` : "";
 }
 
 function replay(id: string): Action {

@@ -103,7 +103,7 @@ export function FindingsPanel({ found: newest }: { found: Findings }) {
       {!isWell && <ul class="findings">{(isAll ? causes : causes.slice(0, OPEN)).map((cause) => <One key={cause.finding.message} cause={cause} />)}</ul>}
       {hidden.length > 0 && (
         <button type="button" class="ghost more-button" aria-expanded={isAll} onClick={() => showAll(!isAll)}>
-          <Icon name={isAll ? "close" : "down"} />{isAll ? `Show ${OPEN}` : `Show ${countedBy(hidden).replace(" · ", " and ")} more`}
+          <Icon name={isAll ? "close" : "down"} />{isAll ? `Show ${OPEN}` : `Show ${countedBy(hidden).replace(" ", " more ").replace(" · ", " and ")}`}
         </button>
       )}
     </section>

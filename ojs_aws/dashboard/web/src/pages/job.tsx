@@ -11,7 +11,7 @@ import { Card, CopyIcon, Facts, Heading, Id, QueueLink, State, Time, counted } f
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Failure, Spread } from "../shapes";
-import { between, duration, measured, now } from "../times";
+import { between, duration, measured, now, spelled } from "../times";
 import { FailureText } from "./failure";
 import { AttemptBars } from "./attempt_bars";
 import { JobCopy } from "./job_copy";
@@ -173,7 +173,7 @@ function Actions({ job }: { job: JobDetail }) {
 function unique({ unique: policy }: JobDetail): string {
   if (!policy) return "";
   const { keys, period, on_conflict: conflict } = policy;
-  return `by ${(Array.isArray(keys) && keys.join(", ")) || "type"}${period ? ` for ${period}` : ""}${conflict ? `, else ${conflict}` : ""}`;
+  return `by ${(Array.isArray(keys) && keys.join(", ")) || "type"}${period ? ` for ${spelled(period)}` : ""}${conflict ? `, else ${conflict}` : ""}`;
 }
 
 /** Return the W3C trace id that a job carries. */

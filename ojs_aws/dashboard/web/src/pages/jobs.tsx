@@ -125,7 +125,7 @@ function Found({ page, filter, cursor, isOld, chosen, setChosen }: FoundOptions)
       </div>
       <div class="under">
         <span>{page.items.length > 0 && counted(page.items.length, "job")}{cursor && <> · <a href={link(["jobs"], filter)}>First page</a></>}{next && <> · <a href={link(["jobs"], { ...filter, cursor: next })}>{all.length < 50 ? "Go on" : "Next page"}</a></>}</span>
-        <span>Newest first</span>
+        {page.items.length > 0 && <span>Newest first</span>}
       </div>
     </>
   );
@@ -136,7 +136,7 @@ function NoJob({ filter, hasMore, isNone }: { filter: JobFilter; hasMore: boolea
   if (hasMore) return <Empty title="None of these jobs matches. Go on to look at more." />;
   const hasFilter = Object.keys(filter).length > 0;
   return (
-    <Empty title="No job matches.">
+    <Empty title={hasFilter ? "No job matches." : "There are no jobs."}>
       {isNone && filter.type && !filter.type.endsWith("*") && <p>A type is matched whole. <a href={link(["jobs"], { ...filter, type: `${filter.type}*` })}>Types that begin with {filter.type}</a></p>}
       {hasFilter ? <p class="quiet">Remove a part of the filter above, or look at <a href={link(["jobs"])}>all jobs</a>. Jobs that have ended are removed when their retention is over.</p>
         : <p class="quiet">Jobs appear here as soon as they are enqueued. <a href={link([])}>How to send the first one</a></p>}

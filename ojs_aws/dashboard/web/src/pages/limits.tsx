@@ -9,6 +9,7 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
+import { spelled } from "../times";
 
 export interface LimitRow {
   readonly key: string;
@@ -61,14 +62,14 @@ export function Limits() {
           { name: "At a time", show: (limit) => (limit.concurrency ? `${limit.concurrency.active} of ${limit.concurrency.limit} run` : "–") },
           {
             name: "In a period",
-            show: ({ rate }) => (rate ? <>{`${rate.current_count} of ${rate.limit} in ${rate.period}`}<div class="quiet">begins again <Time at={rate.window_resets_at} /></div></> : "–"),
+            show: ({ rate }) => (rate ? <>{`${rate.current_count} of ${rate.limit} in ${spelled(rate.period)}`}<div class="quiet">begins again <Time at={rate.window_resets_at} /></div></> : "–"),
           },
           {
             name: "Evenly spaced",
-            show: ({ throttle }) => (throttle ? <>{`${throttle.limit} in ${throttle.period}`}<div class="quiet">next start <Time at={throttle.next_allowed_at} /></div></> : "–"),
+            show: ({ throttle }) => (throttle ? <>{`${throttle.limit} in ${spelled(throttle.period)}`}<div class="quiet">next start <Time at={throttle.next_allowed_at} /></div></> : "–"),
           },
-          { name: "Full until", show: (limit) => <Time at={limit.blocked_until} /> },
-          { name: "Set by an operator", show: (limit) => inWords(limit.override) },
+          { name: "Full until", from: 900, show: (limit) => <Time at={limit.blocked_until} /> },
+          { name: "Set by an operator", from: 900, show: (limit) => inWords(limit.override) },
           { name: "Change", kind: "actions", show: (limit) => limit.override && <ActionButton action={() => lift(limit.key)} /> },
         ]}
       />
@@ -91,8 +92,8 @@ function inWords(policy: Policy | undefined) {
   const { concurrency, rate, throttle, on_limit: beyond, expires_at: end } = policy;
   const parts = [
     concurrency !== undefined && `${concurrency} at a time`,
-    rate && `${rate.limit} in ${rate.period}`,
-    throttle && `${throttle.limit} in ${throttle.period}, evenly spaced`,
+    rate && `${rate.limit} in ${spelled(rate.period)}`,
+    throttle && `${throttle.limit} in ${spelled(throttle.period)}, evenly spaced`,
     beyond && BEYOND[beyond],
   ];
   return <>{parts.filter(Boolean).join("; ")}{end && <div class="quiet">ends <Time at={end} /></div>}</>;
@@ -102,8 +103,8 @@ function inWords(policy: Policy | undefined) {
 export function usedOf({ concurrency, rate, throttle }: LimitRow): string {
   const parts = [
     concurrency && `${concurrency.active} of ${concurrency.limit} run`,
-    rate && `${rate.current_count} of ${rate.limit} in ${rate.period}`,
-    throttle && `${throttle.limit} in ${throttle.period}, evenly spaced`,
+    rate && `${rate.current_count} of ${rate.limit} in ${spelled(rate.period)}`,
+    throttle && `${throttle.limit} in ${spelled(throttle.period)}, evenly spaced`,
   ];
   return parts.filter(Boolean).join("; ");
 }

@@ -76,7 +76,7 @@ export function Overview() {
   if (!data) return heading;
   const { totals } = data.numbers;
   const all = STATES.reduce((sum, state) => sum + (totals.jobs[state] ?? 0), 0);
-  const isNew = all === 0 && totals.queues === 0;
+  const isNew = all === 0 && !data.numbers.events;  // queues are there from the start where some are declared
   return (
     <>
       {heading}
@@ -145,9 +145,9 @@ function WorstQueues({ numbers: { queues, totals, has_more: hasMore, sweep, even
           { name: "Oldest", isNumber: true, show: (queue) => <Time at={queue.oldest_available_at} /> },
           { name: "In / min", isNumber: true, from: 900, show: (queue) => queue.throughput.enqueued_per_minute },
           { name: "Done / min", isNumber: true, from: 900, show: (queue) => completedRate(queue.throughput) },
-          { name: "Failed / min", isNumber: true, from: 1200, show: (queue) => failureRate(queue.throughput) },
+          { name: "Failed / min", isNumber: true, from: 1400, show: (queue) => failureRate(queue.throughput) },
           { name: "Wait 95 %", isNumber: true, from: 900, show: (queue) => measured(queue.latency_ms.p95) },
-          { name: "Run 95 %", isNumber: true, from: 1200, show: (queue) => measured(queue.duration_ms.p95) },
+          { name: "Run 95 %", isNumber: true, from: 1400, show: (queue) => measured(queue.duration_ms.p95) },
         ]}
       />
     </Card>

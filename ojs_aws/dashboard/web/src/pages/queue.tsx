@@ -11,10 +11,10 @@ import { Card, Facts, Heading, JobLink, State, Time, atLeast, shortCount } from 
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import { type Counts, type JobPage, type Pagination, type Period, STATES, type Spread, type Throughput, completedRate, failureRate, timeToEmptyMs } from "../shapes";
-import { duration, spreadText } from "../times";
+import { duration, settingText, spreadText } from "../times";
 import { type Why, Reasons, readWhy } from "./job_why";
 import { type LimitRow, usedOf } from "./limits";
-import { queuePurge } from "./bulk_changes";
+import { EXPLANATIONS, queuePurge } from "./bulk_changes";
 import { Interrupted } from "./interrupted";
 import { queueChange } from "./queue_actions";
 import { Trend } from "./trend";
@@ -103,8 +103,8 @@ export function Queue({ id }: { id: string }) {
         <ActionButton isSmall={false} icon={isOpen ? "paused" : "active"} action={() => queueChange(id, isOpen ? "pause" : "resume")} />
         <Menu
           items={[
-            ...(isOpen ? [{ label: "Drain", icon: "draining" as const, action: () => queueChange(id, "drain") }] : []),
-            { label: "Quiet all workers", icon: "server", action: () => directQueue(id, "quiet") },
+            ...(isOpen ? [{ label: "Drain …", icon: "draining" as const, action: () => queueChange(id, "drain") }] : []),
+            { label: "Quiet all workers …", icon: "server", action: () => directQueue(id, "quiet") },
             copyCommand(ojsAws("queues", "show", id)),
             { label: "Purge jobs …", icon: "trash", run: () => setPurging(true), isDangerous: true },
           ]}
@@ -152,8 +152,8 @@ export function Queue({ id }: { id: string }) {
             <Facts facts={[["Workers", <WorkersOf queue={id} page={found.workers} />], ["Limits", <LimitsOf queue={id} page={found.limits} />]]} />
           </Card>
           <Card title="Settings">
-            <p class="quiet">The names are those of the API and of <code>ojs-aws queues configure</code>; times without a unit are seconds.</p>
-            <Facts facts={Object.entries(data.config).map(([name, value]) => [name, settingText(value)] as const)} />
+            <p class="quiet">The names are those of the API and of <code>ojs-aws queues configure</code>.</p>
+            <Facts facts={Object.entries(data.config).map(([name, value]) => [name, settingText(name, value)] as const)} />
           </Card>
         </aside>
       </div>
@@ -184,14 +184,6 @@ function timeToEmpty(waiting: number, rates: Throughput): string {
   return ms === null ? "never at this pace" : `${duration(ms)} at this pace`;
 }
 
-/** Return a setting without the signs of JSON. */
-function settingText(value: unknown): string {
-  if (value === null || value === undefined) return "–";
-  if (Array.isArray(value)) return value.join(", ") || "–";
-  if (typeof value !== "object") return String(value);
-  return Object.entries(value).map(([name, each]) => `${name}: ${settingText(each)}`).join(", ") || "–";
-}
-
 /** Asks which jobs are meant; the question about them comes next. */
 function Purge({ queue, close }: { queue: string; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -206,7 +198,8 @@ function Purge({ queue, close }: { queue: string; close: () => void }) {
   return (
     <dialog ref={dialog} aria-labelledby="purge" onClose={close}>
       <form onSubmit={submit}>
-        <h2 id="purge">Which jobs of {queue}?</h2>
+        <h2 id="purge">Purge which jobs of {queue}?</h2>
+        <p>{EXPLANATIONS.purge}</p>
         <fieldset>
           <legend>Jobs that are</legend>
           {PURGED.map((state) => (

@@ -5,6 +5,7 @@ import { address, link } from "../address";
 import { read } from "../api";
 import { Code, Empty, Heading, Time } from "../parts";
 import { useData } from "../polling";
+import { SERVER } from "../quoting";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
 
@@ -21,6 +22,10 @@ interface SchemaPage {
   readonly pagination: Pagination;
 }
 
+const FIRST = `curl -X PUT ${SERVER}/ojs/v1/schemas/report.build/1 \\
+  -H 'Content-Type: application/json' \\
+  -d '{"schema": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1}}'`;
+
 export function Schemas() {
   const cursor = address.value.query.get("cursor") ?? "";
   const loaded = useData(() => read<SchemaPage>(`admin/schemas?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`), 60, `schemas ${cursor}`);
@@ -31,7 +36,7 @@ export function Schemas() {
   return (
     <>
       {heading}
-      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; what does not fit is refused when it is sent. It is registered by the API, as the member <code>schema</code> of a JSON object:</p><Code label="A request that registers a schema" text="PUT /ojs/v1/schemas/report.build/1" /></Empty>} />
+      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; what does not fit is refused when it is sent. This one accepts a single text:</p><Code label="A request that registers a schema" text={FIRST} /></Empty>} />
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
     </>
   );

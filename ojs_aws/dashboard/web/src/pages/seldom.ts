@@ -1,6 +1,7 @@
 // The views that are loaded when somebody opens one of them.
 
 export { ApiKeys } from "./api_keys";
+export { CronJob } from "./cron_job";
 export { Schema } from "./schema";
 export { Schemas } from "./schemas";
 export { Sequences } from "./sequences";

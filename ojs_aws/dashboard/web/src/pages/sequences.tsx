@@ -4,7 +4,7 @@ import type { Action } from "../action";
 import { ActionButton } from "../action";
 import { address, link } from "../address";
 import { call, read } from "../api";
-import { Empty, Heading, JobLink, QueueLink, Time } from "../parts";
+import { Code, Empty, Heading, JobLink, QueueLink, Time } from "../parts";
 import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Pagination } from "../shapes";
@@ -41,7 +41,7 @@ export function Sequences() {
         label="Stopped sequences"
         rows={data.sequences}
         nameOf={({ key, tenant_id: tenant }) => `${tenant ?? ""}#${key}`}
-        none={<Empty title="No sequence is stopped."><p>A sequence stops when a job of it is discarded, unless the job says otherwise. The jobs behind it wait until the sequence goes on.</p></Empty>}
+        none={<Empty title="No sequence is stopped."><p>A sequence stops when a job of it is discarded, unless the job says otherwise. The jobs behind it wait until the sequence goes on.</p><p>In Python, this job waits for all that were enqueued before it with the same key:</p><Code label="A job of a sequence" text={'client.enqueue("order.change", ["address"], sequence="order-4711")'} /></Empty>}
         columns={[
           { name: "Sequence", kind: "name", show: ({ key }) => <span class="name">{key}</span> },
           { name: "Tenant", kind: "fact", from: 900, show: ({ tenant_id: tenant }) => tenant && <a href={link(["tenants", tenant])}>{tenant}</a> },

@@ -4,6 +4,7 @@ import { callAt, read, readIfAllowed } from "../api";
 import { PAGE } from "../address";
 import { Card, Facts, Heading } from "../parts";
 import { useData } from "../polling";
+import { settingText } from "../times";
 
 interface Manifest {
   readonly specversion: string;
@@ -62,15 +63,10 @@ export function Settings() {
       </Card>
       <Card title="How the backend is set">
       {settings
-        ? <Facts facts={Object.entries(settings).map(([name, value]) => [name, textOf(value)] as const)} />
+        ? <Facts facts={Object.entries(settings).map(([name, value]) => [name, settingText(name, value)] as const)} />
         : <p>Your credentials may not read the settings.</p>}
       </Card>
       <p><a href="LICENSES.txt">Licences of the software in this page</a></p>
     </>
   );
-}
-
-function textOf(value: unknown): string {
-  if (value === "" || value === null || (Array.isArray(value) && value.length === 0)) return "–";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -9,6 +9,7 @@ import { useData } from "../polling";
 import { ojsAws } from "../quoting";
 import type { Counts, Pagination } from "../shapes";
 import { Table } from "../table";
+import { spelled } from "../times";
 
 export interface TenantRow {
   readonly tenant_id: string;
@@ -70,7 +71,7 @@ function limitsText(limits: TenantRow["limits"]): string {
 export function limitText(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   const { limit, current, period } = value as { limit: number; current?: number; period?: string };
-  return [limit.toLocaleString("en"), period && `in ${period}`, current !== undefined && `(${current.toLocaleString("en")} now)`].filter(Boolean).join(" ");
+  return [limit.toLocaleString("en"), period && `in ${spelled(period)}`, current !== undefined && `(${current.toLocaleString("en")} now)`].filter(Boolean).join(" ");
 }
 
 /** Suspend a tenant, or let it go on. */

@@ -84,7 +84,7 @@ export function Workers() {
           { name: "State", kind: "state", show: (worker) => <State name={stateOf(worker)} label={worker.stale ? "silent" : stateOf(worker)} /> },
           { name: "Busy slots", show: (worker) => <Slots busy={worker.active_jobs} of={worker.concurrency} /> },
           { name: "Queues", kind: "fact", show: (worker) => worker.queues?.map((queue, index) => <span key={queue}>{index > 0 && ", "}<QueueLink name={queue} /></span>) },
-          { name: "Host", from: 1200, show: (worker) => worker.hostname ?? "–" },
+          { name: "Host", from: 1400, show: (worker) => worker.hostname ?? "–" },
           ...(data.page.items.some(isAsked) ? [{ name: "Asked to", show: (worker: WorkerRow) => <Asked worker={worker} /> }] : []),
           { name: "Heartbeat", isNumber: true, show: (worker) => <Time at={worker.last_heartbeat_at} /> },
           { name: "Jobs, since", from: 1200, show: (worker) => <JobLinks known={jobsOf(worker)} ids={worker.active_job_ids ?? []} /> },

@@ -79,11 +79,11 @@ export function Workflow({ id }: { id: string }) {
           { name: "Step", kind: "fact", show: (node) => node.path },
           { name: "Type", kind: "name", show: ({ step }) => (step.job_id ? <TypeLink id={step.job_id} type={step.type ?? "–"} /> : (step.type ?? "–")) },
           { name: "State", kind: "state", show: ({ step }) => <State name={step.state} /> },
-          { name: "Waits for", show: (node) => named(node.after) },
+          { name: "Waits for", from: 900, show: (node) => named(node.after) },
           { name: "Began", isNumber: true, from: 900, show: ({ step }) => <Time at={step.started_at} /> },
           { name: "Took", isNumber: true, show: ({ step }) => between(step.started_at, step.completed_at) || "–" },
           { name: "Job", show: ({ step }) => (step.job_id ? <JobLink id={step.job_id} /> : "–") },
-          { name: "Job is", from: 1200, show: ({ step }) => (step.job_state ? <State name={step.job_state} isPlain /> : "–") },
+          { name: "Job is", from: 1400, show: ({ step }) => (step.job_state ? <State name={step.job_state} isPlain /> : "–") },
           { name: "Error", kind: "error", show: ({ step }) => <ErrorText error={errors[step.job_id ?? ""]} /> },
         ]}
       />
