@@ -28,7 +28,7 @@ from ojs_aws.worker.job_logs import JobLines
 from ojs_aws.worker.lifecycle import LAST_WORDS_S, MAX_FETCH, Lifecycle, Polls, Turns, drain
 from ojs_aws.worker.over_http import ServerAccess, about_worker, jobs_and_url, url_of
 from ojs_aws.worker.registry import HandlerRegistry
-from ojs_aws.worker.reports import LONGEST_BEAT_S, Heartbeats, Reporter
+from ojs_aws.worker.reports import Heartbeats, Reporter, check_seconds
 from ojs_aws.worker.reservations import JobSource, WorkerContext
 from ojs_aws.worker.task_protection import task_protection
 
@@ -114,9 +114,9 @@ class Worker(BaseWorker):
             registry=registry,
             missing_handler_wait_s=missing_handler_wait_s,
         )
-        if concurrency < 1 or not 0 < heartbeat_s <= LONGEST_BEAT_S or grace_s < 0:
-            least = "concurrency and heartbeat_s must be positive, grace_s not negative"
-            raise ValueError(f"{least}; heartbeat_s is at most {LONGEST_BEAT_S:.0f}")
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be positive; got {concurrency}")
+        check_seconds(heartbeat_s, grace_s, visibility_timeout_s)
         self._weights = queues if isinstance(queues, Mapping) else None
         self._turns = Turns(self._weights or ())
         self.concurrency, self.grace_s = concurrency, grace_s

@@ -35,6 +35,25 @@ BEATS_PER_RESERVATION: Final = 3
 SHORTEST_S: Final = 0.2
 LONGEST_BEAT_S: Final = 3600.0
 """The longest time between heartbeats that the backend takes a promise of, in seconds."""
+LONGEST_RESERVATION_S: Final = 43_200.0
+"""The longest visibility timeout of SQS, in seconds."""
+
+
+def check_seconds(heartbeat_s: float, grace_s: float, visibility_timeout_s: float | None) -> None:
+    """Check the times of a worker, which each fetch would name.
+
+    :raises ValueError: the backend would refuse one of them, again and again.
+    """
+    if not 0 < heartbeat_s <= LONGEST_BEAT_S:
+        most = f"{LONGEST_BEAT_S:.0f}"
+        raise ValueError(f"heartbeat_s must be positive, at most {most}; got {heartbeat_s}")
+    if grace_s < 0:
+        raise ValueError(f"grace_s must not be negative; got {grace_s}")
+    reservation_ms = round((visibility_timeout_s or 1) * 1000)
+    if not 0 < reservation_ms <= LONGEST_RESERVATION_S * 1000:
+        most = f"{LONGEST_RESERVATION_S:.0f}"
+        given = f"at most {most}; got {visibility_timeout_s}"
+        raise ValueError(f"visibility_timeout_s must be positive, {given}")
 
 
 class Reported(Enum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -83,7 +84,7 @@ def _workers(paths: Sequence[str]) -> list[Finding]:
 
 
 async def _transport(session: Session) -> list[Finding]:
-    is_local = any(host in session.url for host in ("//127.0.0.1", "//localhost", "//[::1]"))
+    is_local = urlsplit(session.url).hostname in {"127.0.0.1", "localhost", "::1"}
     if session.url.startswith("https://"):
         return [Finding("transport", Verdict.OK, "HTTPS")]
     verdict = Verdict.LOOK if is_local else Verdict.BAD

@@ -128,6 +128,17 @@ def test_deploy_check_finds_an_open_api(cli: Cli) -> None:
     assert findings["test mode"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("host", "verdict"),
+    [("localhost:8080", "look"), ("[::1]", "look"), ("localhost.example.com", "bad")],
+)
+def test_plain_http_is_bad_but_on_this_machine(cli: Cli, host: str, verdict: str) -> None:
+    """A name that begins like this machine's is another one."""
+    ran = cli.run("deploy-check", "--json", "--url", f"http://{host}")
+    findings = {each["check"]: each["verdict"] for each in ran.json["findings"]}
+    assert findings["transport"] == verdict
+
+
 def test_deploy_check_without_a_key_says_what_to_do(cli: Cli) -> None:
     """As every other command that is refused."""
     refused = httpx.Response(401, json={"error": {"code": "unauthorized", "message": "No key."}})

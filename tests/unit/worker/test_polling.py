@@ -12,11 +12,12 @@ import pytest
 
 from ojs_aws.domain.access import UnauthenticatedError
 from ojs_aws.domain.errors import BackendError, PayloadTooLargeError
+from ojs_aws.domain.jobs.validation import MAX_VISIBILITY_MS
 from ojs_aws.middleware.context import JobContext
 from ojs_aws.services.workers import MAX_INTERVAL_MS
 from ojs_aws.worker import Worker
 from ojs_aws.worker.lifecycle import WorkerState, reactions
-from ojs_aws.worker.reports import LONGEST_BEAT_S
+from ojs_aws.worker.reports import LONGEST_BEAT_S, LONGEST_RESERVATION_S
 from ojs_aws.worker.reservations import HeartbeatReply
 from tests.unit.worker.doubles import FakeSource, StillTimer, job, settle, until
 
@@ -94,8 +95,20 @@ def test_a_heartbeat_that_the_backend_refuses_is_refused_at_once(heartbeat_s: fl
     """Each fetch names it, and would fail."""
     assert LONGEST_BEAT_S * 1000 == MAX_INTERVAL_MS
     Bench(heartbeat_s=LONGEST_BEAT_S)
-    with pytest.raises(ValueError, match="heartbeat_s is at most 3600"):
+    with pytest.raises(ValueError, match="heartbeat_s must be positive, at most 3600"):
         Bench(heartbeat_s=heartbeat_s)
+
+
+@pytest.mark.parametrize("visibility_timeout_s", [-5, 0.0004, 43_200.001])
+def test_a_visibility_timeout_that_the_backend_refuses_is_refused_at_once(
+    visibility_timeout_s: float,
+) -> None:
+    """Each fetch names it, and would fail."""
+    assert LONGEST_RESERVATION_S * 1000 == MAX_VISIBILITY_MS
+    for allowed in (0.001, LONGEST_RESERVATION_S):
+        Bench(visibility_timeout_s=allowed)
+    with pytest.raises(ValueError, match="visibility_timeout_s must be positive, at most 43200"):
+        Bench(visibility_timeout_s=visibility_timeout_s)
 
 
 async def test_a_handler_that_cancels_its_own_task_fails_its_job() -> None:
