@@ -224,13 +224,15 @@ class World:
         """Disable a cron job: it would fire for ever."""
         self.ask("PATCH", f"/cron/{name}", {"enabled": False})
 
-    def fetch(self, worker: str = "w1", count: int = 1, queue: str = "default") -> list[Any]:
-        """Fetch jobs as a worker that polls."""
+    def fetch(
+        self, worker: str = "w1", count: int = 1, queue: str = "default", hold_s: int = 30
+    ) -> list[Any]:
+        """Fetch jobs as a worker that polls; they are held for so many seconds."""
         body = {
             "queues": [queue],
             "count": count,
             "worker_id": worker,
-            "visibility_timeout_ms": 30_000,
+            "visibility_timeout_ms": hold_s * 1000,
         }
         reply = self.ask("POST", "/workers/fetch", body, kind="fetch", worker=worker)
         jobs: list[Any] = reply.json.get("jobs", []) if reply.status == 200 else []

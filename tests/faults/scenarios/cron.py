@@ -33,24 +33,25 @@ def stop(world: World) -> None:
     world.stop_cron("report")
 
 
-def overlapping(world: World) -> None:
-    """One whose last run has not ended, and is to be cancelled by the next."""
-    due(world, overlap_policy="cancel_previous")
+def overlapping(world: World, policy: str) -> None:
+    """One whose last run has a worker still when the next is due."""
+    register(world, cron="* * * * *", overlap_policy=policy)
+    world.clock.advance(s=60)
     world.tick()
     world.flow()
-    world.fetch()
+    world.fetch(hold_s=600)
     world.flow()
-    world.clock.advance(s=3600)
+    world.clock.advance(s=60)
+
+
+def cancelling(world: World) -> None:
+    """One whose last run is to be cancelled by the next."""
+    overlapping(world, "cancel_previous")
 
 
 def queued(world: World) -> None:
     """One whose next run waits for the last."""
-    due(world, overlap_policy="enqueue")
-    world.tick()
-    world.flow()
-    world.fetch()
-    world.flow()
-    world.clock.advance(s=3600)
+    overlapping(world, "enqueue")
 
 
 def queued_on(world: World) -> None:
@@ -76,7 +77,7 @@ def remove(world: World) -> None:
 CRON: Final = (
     Scenario(name="cron-register", play=lambda world: world.registers(HOURLY)),
     Scenario(name="cron-fire", before=due, play=fire, then=stop),
-    Scenario(name="cron-cancel-previous", before=overlapping, play=fire, then=stop),
+    Scenario(name="cron-cancel-previous", before=cancelling, play=fire, then=stop),
     Scenario(name="cron-queue", before=queued, play=queued_on, then=stop),
     Scenario(name="cron-trigger", before=register, play=trigger, then=stop, repeats=True),
     Scenario(name="cron-remove", before=register, play=remove),
