@@ -59,6 +59,16 @@ def test_a_key_is_asked_for_only_when_the_server_refuses(
     page.get_by_role("dialog", name="Sign in").wait_for()
 
 
+def test_samples_send_the_key_where_the_server_asks_for_one(
+    closed_tab: Tab, keys: dict[str, str]
+) -> None:
+    """As a variable of the shell: the key itself is in no sample."""
+    page = closed_tab.open("schemas")
+    sign_in(page, keys["admin"])
+    sample = page.get_by_label("A request that registers a schema").inner_text()
+    assert '-H "Authorization: Bearer $OJS_API_KEY"' in sample
+
+
 def test_a_change_that_a_key_may_not_make_asks_for_another(
     closed_tab: Tab, keys: dict[str, str]
 ) -> None:

@@ -57,7 +57,7 @@ def test_every_alarm_has_a_runbook() -> None:
     assert named == runbooks()
 
 
-def test_the_topic_and_the_logs_of_a_backend_are_those_of_all_that_joins_it(
+def test_all_that_joins_a_backend_has_its_topic_and_its_logs(
     tmp_path: Path,
 ) -> None:
     """An alarm that nobody hears is none; and who keeps logs for a week means all of them."""

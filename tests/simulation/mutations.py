@@ -1,6 +1,6 @@
 """Breaks the code on purpose, once in each way, and sees that the simulation notices.
 
-    python -m tests.simulation.mutations [--steps 500000] [--seed 1] [name ...]
+    python -m tests.simulation.mutations [--steps 1000000] [--seed 1] [name ...]
 
 Each breakage is a piece of a function's text and what stands there instead; the patched function is
 compiled in its own module, and put back afterwards. A piece that is not there any more is an error:
@@ -28,7 +28,7 @@ from rich.console import Console
 from tests.simulation.breakages import MUTATIONS, Mutation
 from tests.simulation.search import Search
 
-STEPS: Final = 500_000
+STEPS: Final = 1_000_000
 SOUND_STEPS: Final = 10_000
 
 _FUTURE: Final = "from __future__ import annotations\n"

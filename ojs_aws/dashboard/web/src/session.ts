@@ -4,7 +4,7 @@
 
 import { signal } from "@preact/signals";
 import { PAGE, replaceAddress } from "./address";
-import { SERVER } from "./quoting";
+import { IS_FORWARDED, SERVER } from "./quoting";
 
 /** Where to sign in: the deployment's public configuration, without a secret. */
 export interface SignInSettings {
@@ -47,6 +47,11 @@ export const signInReason = signal("");
 
 /** The credential: only the Authorization header carries it. */
 export const credential = signal(sessionStorage.getItem(STORED) ?? "");
+
+/** Return the option of a curl sample that sends the key; empty where the server asks for none. */
+export function keyOption(): string {
+  return credential.value || IS_FORWARDED ? ` \\\n  -H "Authorization: Bearer $OJS_API_KEY"` : "";
+}
 
 let tokens = stored<Tokens>(STORED_TOKENS);
 let renewing: Promise<void> | null = null;

@@ -6,8 +6,8 @@ import { call, JsonText } from "../api";
 import { type Source, at, indented, readSource } from "../json_source";
 import { newJobId } from "../job_id";
 import { Code, ErrorNote } from "../parts";
-import { IS_FORWARDED, SERVER, ojsAws, pythonText, shellWord } from "../quoting";
-import { credential } from "../session";
+import { SERVER, ojsAws, pythonText, shellWord } from "../quoting";
+import { keyOption } from "../session";
 
 /** Attributes that are the first job's own, or set by the system: a copy gets new ones. */
 export const NOT_COPIED: ReadonlySet<string> = new Set([
@@ -99,8 +99,7 @@ function safely(body: string, write: (job: Source) => string): string {
 
 /** Return the curl command that enqueues an envelope, byte for byte. */
 export function curlOf(body: string): string {
-  const key = credential.value || IS_FORWARDED ? ` \\\n  -H "Authorization: Bearer $OJS_API_KEY"` : "";
-  return `curl -s ${shellWord(`${SERVER}/ojs/v1/jobs`)} -H 'Content-Type: application/json'${key} \\\n  -d ${shellWord(body)}`;
+  return `curl -s ${shellWord(`${SERVER}/ojs/v1/jobs`)} -H 'Content-Type: application/json'${keyOption()} \\\n  -d ${shellWord(body)}`;
 }
 
 /** Return a Python program that enqueues an envelope, byte for byte. */

@@ -6,6 +6,7 @@ import { read } from "../api";
 import { Code, Empty, Heading, Time } from "../parts";
 import { useData } from "../polling";
 import { SERVER } from "../quoting";
+import { keyOption } from "../session";
 import type { Pagination } from "../shapes";
 import { Table } from "../table";
 
@@ -22,8 +23,8 @@ interface SchemaPage {
   readonly pagination: Pagination;
 }
 
-const FIRST = `curl -X PUT ${SERVER}/ojs/v1/schemas/report.build/1 \\
-  -H 'Content-Type: application/json' \\
+const first = (): string => `curl -X PUT ${SERVER}/ojs/v1/schemas/report.build/1 \\
+  -H 'Content-Type: application/json'${keyOption()} \\
   -d '{"schema": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1}}'`;
 
 export function Schemas() {
@@ -36,7 +37,7 @@ export function Schemas() {
   return (
     <>
       {heading}
-      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; what does not fit is refused when it is sent. This one accepts a single text:</p><Code label="A request that registers a schema" text={FIRST} /></Empty>} />
+      <SchemaTable rows={data.items} none={<Empty title="No job type has a schema."><p>A schema says which arguments a type accepts; what does not fit is refused when it is sent. This one accepts a single text:</p><Code label="A request that registers a schema" text={first()} /></Empty>} />
       {next && <p><a href={link(["schemas"], { cursor: next })}>Next schemas</a></p>}
     </>
   );

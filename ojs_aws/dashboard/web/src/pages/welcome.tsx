@@ -3,11 +3,12 @@
 import { useState } from "preact/hooks";
 import { Code, State } from "../parts";
 import { SERVER, ojsAws } from "../quoting";
+import { keyOption } from "../session";
 
 const JOB = '{"type": "email.send", "args": ["ada@example.com"], "options": {"queue": "email"}}';
 
-const SENDERS = [
-  ["curl", `curl ${SERVER}/ojs/v1/jobs \\\n  -H 'Content-Type: application/json' \\\n  -d '${JOB}'`],
+const senders = () => [
+  ["curl", `curl ${SERVER}/ojs/v1/jobs \\\n  -H 'Content-Type: application/json'${keyOption()} \\\n  -d '${JOB}'`],
   ["Python", `from ojs_aws import SyncClient\n\nwith SyncClient("${SERVER}") as client:\n    client.enqueue("email.send", ["ada@example.com"], queue="email")`],
   ["ojs-aws", ojsAws("enqueue", "email.send", '["ada@example.com"]', "--queue", "email")],
 ] as const;
@@ -28,7 +29,8 @@ worker = Worker(jobs)
 
 export function Welcome({ workers }: { workers: number }) {
   const [chosen, choose] = useState(0);
-  const [name, text] = SENDERS[chosen] ?? SENDERS[0];
+  const all = senders();
+  const [name, text] = all[chosen] ?? all[0];
   return (
     <div class="welcome">
       <div><h2>No jobs yet. Send the first one.</h2><p class="quiet">This page fills itself as soon as a job arrives; leave it open.</p></div>
@@ -36,7 +38,7 @@ export function Welcome({ workers }: { workers: number }) {
         <li>
           <strong>Enqueue a job</strong>
           <div class="segments" role="group" aria-label="Language">
-            {SENDERS.map(([each], index) => <button key={each} type="button" class="small" aria-pressed={index === chosen} onClick={() => choose(index)}>{each}</button>)}
+            {all.map(([each], index) => <button key={each} type="button" class="small" aria-pressed={index === chosen} onClick={() => choose(index)}>{each}</button>)}
           </div>
           <Code text={text} label={`Enqueue with ${name}`} />
         </li>
