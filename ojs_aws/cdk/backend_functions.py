@@ -12,7 +12,7 @@ from constructs import Construct
 from ojs_aws.cdk.api.access import ApiKeys
 from ojs_aws.cdk.bundle import backend_bundle, with_services
 from ojs_aws.cdk.function_options import WarmStart, secret_services, secrets_environment
-from ojs_aws.cdk.job_backend_props import JobBackendProps
+from ojs_aws.cdk.job_backend_props import JobBackendProps, settings_with
 from ojs_aws.cdk.job_export import ExportOptions
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import (
@@ -142,8 +142,7 @@ class BackendFunctions:
                 description=f"Open Job Spec: {description}",
                 service=f"ojs-{name.replace('_', '-')}",
                 environment={
-                    **environment,
-                    **self._access_settings(),
+                    **settings_with(environment, self._access_settings()),
                     **secrets_environment(self.backend, secrets),
                 },
                 memory_mb=self.props.memory_mb,

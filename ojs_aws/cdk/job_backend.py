@@ -31,6 +31,7 @@ from ojs_aws.cdk.job_backend_props import (
     check_choices,
     check_settings,
     settings_of,
+    settings_with,
 )
 from ojs_aws.cdk.job_export import JobExport, JobExportProps
 from ojs_aws.cdk.job_queues import JobQueues, JobQueuesProps
@@ -284,10 +285,8 @@ class JobBackend(Construct):
         operator.add_environment("OJS_BINDING_TARGETS", json.dumps(self._targets))
 
     def _environment(self) -> dict[str, str]:
-        return {
-            "OJS_STREAM_DELETES_MESSAGES": "1",
-            "OJS_STREAM_LISTS_COMPLETED": "1",
-            **settings_of(self.props),
+        defaults = {"OJS_STREAM_DELETES_MESSAGES": "1", "OJS_STREAM_LISTS_COMPLETED": "1"}
+        own = {
             "OJS_TABLE": self.table.table.table_name,
             "OJS_QUEUE_PREFIX": self.queues.prefix,
             "OJS_QUEUE_URL_PREFIX": self.queues.url_prefix,
@@ -296,3 +295,4 @@ class JobBackend(Construct):
             "OJS_QUEUES": ",".join(self.props.queues),
             "OJS_ALLOW_UNDECLARED_QUEUES": "1" if self.props.allow_undeclared_queues else "0",
         }
+        return settings_with({**defaults, **settings_of(self.props)}, own)

@@ -105,7 +105,8 @@ class JobBackendProps:
     :ivar ordering_shards: queues that may be wide, and the most lines that the setting
         ``ordering_shards`` of each may spread its jobs over, 2 to 64 (docs/wide-queues.md). All
         functions and Lambda workers get them.
-    :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables.
+    :ivar settings: more settings of ``ojs_aws.config``, by the names of their variables, but for
+        those that the construct sets itself.
     :ivar extensions: enqueue middleware and hooks of your own, with the code they are in.
     :ivar target: architecture and Python version of the functions. By default arm64 and Python
         3.13; this machine's own while ``AWS_ENDPOINT_URL`` is set, which names an emulator.
@@ -240,6 +241,16 @@ def settings_of(props: JobBackendProps) -> dict[str, str]:
         raise ValueError(f"Declare the queues of ordering_shards, too: {', '.join(undeclared)}.")
     lines = sorted(props.ordering_shards.items())
     return {**settings, _WIDE: ",".join(f"{queue}={number}" for queue, number in lines)}
+
+
+def settings_with(settings: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings with those that a construct sets itself.
+
+    :raises ValueError: one of these was to be set otherwise, which would do nothing.
+    """
+    if both := sorted({*settings} & {*own}):
+        raise ValueError(f"Leave {', '.join(both)} out of settings: other properties decide on it.")
+    return {**settings, **own}
 
 
 def check_settings(settings: Mapping[str, str]) -> Settings:

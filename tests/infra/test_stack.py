@@ -324,6 +324,15 @@ def test_a_setting_that_the_functions_would_refuse_is_refused_at_synthesis() -> 
         )
 
 
+@pytest.mark.parametrize("name", ["OJS_QUEUES", "OJS_TABLE", "OJS_AUTH", "OJS_PUBLIC_STATUS"])
+def test_a_setting_that_another_property_decides_on_is_refused(name: str) -> None:
+    """It would do nothing."""
+    value = {"OJS_AUTH": "none", "OJS_PUBLIC_STATUS": "1"}.get(name, "mail")
+    stack = Stack(App(context=NO_BUNDLING), "S")
+    with pytest.raises(ValueError, match=f"Leave {name} out of settings"):
+        JobBackend(stack, "B", JobBackendProps(settings={name: value}))
+
+
 # --------------------------------------------------------------------------------- privileges
 
 READ = {"dynamodb:GetItem", "dynamodb:Query"}
