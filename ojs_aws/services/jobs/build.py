@@ -192,7 +192,7 @@ class JobBuilder:
             self._check_args(job)
         if envelope.queue != before.queue:
             settings = self.settings.admitting(envelope.queue, envelope.type)
-        elif "args" in names or "meta" in names:
+        elif "meta" in names:
             settings = self.settings.of(envelope.queue)
         else:
             return replace(envelope, fairness=before.fairness)

@@ -180,6 +180,9 @@ def test_a_job_with_new_arguments_has_the_limit_and_the_share_of_these(backend: 
     assert [each.bucket.key for each in backend.limits.page("", 9)[0]] == ["api:new", "api:old"]
     bring("mine", fairness={"key": "own"})
     assert stored() == ("api:mine", "new")
+    bring("theirs", queue="other")  # which shares by nothing
+    assert stored() == ("api:theirs", "new")
+    bring("mine")
     assert push(backend, [], on_conflict="replace_except_schedule").is_update
     assert stored() == ("api:mine", "")
 
