@@ -56,7 +56,7 @@ class NewJobs:
 
         A unique job takes a transaction. A push that is repeated finds the job that it made.
         """
-        with self._capacity([record], job) as capacity:
+        with self._capacity([record]) as capacity:
             [record] = capacity.records
             if record.unique_key or record.sequence:
                 return settled(capacity, self._store_unique([job], [record]))[0]
@@ -93,35 +93,19 @@ class NewJobs:
             return settled(capacity, pushed)
 
     @contextmanager
-    def _capacity(
-        self, records: Sequence[JobRecord], only: Job | None = None
-    ) -> Iterator[Capacity]:
+    def _capacity(self, records: Sequence[JobRecord]) -> Iterator[Capacity]:
         """Hold capacity of bounded queues for jobs; those that are stored already need none.
 
-        :param only: the job of the record, if there is one alone.
-        :raises QueueFullError: there is no capacity for them, and they need some.
-        :raises DuplicateError: there is none, and the duplicate of the only job is stored.
+        :raises QueueFullError: there is no capacity for them, and they are not stored.
         """
         with ExitStack() as held:
             try:
                 capacity = held.enter_context(self.backpressure.capacity(records))
             except QueueFullError:
-                is_placeless = only is not None and self._needs_no_place(only, records[0])
-                if not is_placeless and not self.is_there(records):
+                if not self.is_there(records):
                     raise
                 capacity = Capacity(records)
             yield capacity
-
-    def _needs_no_place(self, job: Job, record: JobRecord) -> bool:
-        """Return whether a unique job has a duplicate, or takes the place of one in its queue.
-
-        :raises DuplicateError: its policy says to reject it.
-        """
-        if not record.unique_key:
-            return False
-        [wanted] = _wanted([job], [record])
-        let, _ = self.unique().admission(wanted, self.same)
-        return not let.is_new or (let.replaced is not None and let.replaced.queue == record.queue)
 
     def is_there(self, records: Sequence[JobRecord]) -> bool:
         """Return True if the first of the jobs is stored: then this request is a repeated one."""

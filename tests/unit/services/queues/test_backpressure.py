@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from ojs_aws.domain.envelope import Job
-from ojs_aws.domain.errors import (
-    BackendError,
-    BackendUnavailableError,
-    DuplicateError,
-    QueueFullError,
-)
+from ojs_aws.domain.errors import BackendError, BackendUnavailableError, QueueFullError
 from ojs_aws.domain.job import JobRecord
 from ojs_aws.domain.queues import Depth
 from ojs_aws.services.events import Commit, events_of
@@ -60,29 +55,6 @@ def test_bp_001_a_full_queue_rejects_and_stores_nothing(world: World) -> None:
         "reject",
     )
     assert len(world.stored.jobs) == 2
-
-
-def test_a_unique_job_that_needs_no_place_of_its_own_passes_a_full_queue(world: World) -> None:
-    """A duplicate is answered as in any queue, and one that replaces a job takes its place."""
-    unique: dict[str, Any] = {"keys": ["type"]}
-    first = push(world, unique=unique, scheduled_at="+PT1H").record
-    push(world)
-    assert first is not None
-    with pytest.raises(DuplicateError):
-        push(world, unique=unique)
-    assert push(world, unique=unique | {"on_conflict": "ignore"}).is_duplicate
-    assert push(world, unique=unique | {"on_conflict": "replace_except_schedule"}).is_update
-    replaced = push(world, unique=unique | {"on_conflict": "replace"})
-    assert replaced.record is not None
-    publish(world, first, first.id)
-    publish(world, None, replaced.record.id)
-    assert depth(world) == 2
-    named = {"key": "report", "on_conflict": "replace"}
-    for _ in ("nobody has the key", "a job of another queue has it"):
-        with pytest.raises(QueueFullError):
-            push(world, unique=named)
-        push(world, queue="elsewhere", unique=named)
-    assert depth(world) == 2
 
 
 def test_a_job_that_ended_leaves_its_place(world: World) -> None:
