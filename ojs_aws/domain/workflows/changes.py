@@ -246,10 +246,11 @@ def ended_job(job: JobRecord, index: int) -> Ended | None:
 
 def _words(job: JobRecord, ended: Instant) -> tuple[str, str]:
     """Return the code and the message of what ended a discarded job."""
-    if job.failures:
-        last = job.failures[-1]
+    last = job.failures[-1] if job.failures else None
+    is_expired = job.expires_at is not None and ended >= job.expires_at
+    if last and (last.occurred_at >= ended or (job.limit is None and not is_expired)):
         return last.code or last.type, last.message
-    if job.expires_at is not None and ended >= job.expires_at:
+    if is_expired:
         return "expired", "The job expired before it was executed."
     return "dropped", "The job was dropped because its limit was reached."
 

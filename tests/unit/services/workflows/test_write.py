@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
 
 from ojs_aws.adapters.dynamodb.workflows.store import Workflows
 from ojs_aws.domain.job import JobState
+from ojs_aws.domain.job_policies import Limit, OnLimit
 from ojs_aws.domain.jobs.failures import read_failure
 from ojs_aws.domain.json_text import RawJson, parse_object
 from ojs_aws.domain.timestamps import Instant
@@ -26,6 +27,7 @@ from tests.unit.services.workflows.test_advance import create, given_to, job
 
 CHAIN = {"type": "chain", "id": "w", "steps": [job("a"), job("b"), job("c")]}
 FAILURE = read_failure(parse_object('{"type": "Broken", "message": "it broke"}'), 1, NOW)
+LIMIT = Limit(key="k", concurrency=1, on_limit=OnLimit.DROP)
 
 
 @dataclass
@@ -105,3 +107,26 @@ def test_later_steps_get_why_a_job_did_not_complete(
     assert ended is not None
     error = json.loads(ended.value)["error"]
     assert error["type"] == code
+
+
+@pytest.mark.parametrize(
+    ("ms_before", "limit", "expires_in", "code"),
+    [
+        (0, LIMIT, 0, "Broken"),
+        (9, LIMIT, None, "dropped"),
+        (9, LIMIT, 1, "dropped"),
+        (9, None, 0, "expired"),
+        (9, None, 1, "Broken"),
+    ],
+)
+def test_an_earlier_failure_is_not_why_a_job_was_dropped_or_expired(
+    ms_before: int, limit: Limit | None, expires_in: int | None, code: str
+) -> None:
+    """It is where nothing else can have ended the job."""
+    failed = replace(FAILURE, occurred_at=Instant(NOW - ms_before))
+    expires_at = None if expires_in is None else Instant(NOW + expires_in)
+    options: dict[str, Any] = {"limit": limit, "failures": (failed,), "expires_at": expires_at}
+    job = a_job(state=JobState.DISCARDED, discarded_at=NOW, workflow_step=1, **options)
+    ended = job_end_of(job, cast("Any", None))
+    assert ended is not None
+    assert json.loads(ended.value)["error"]["type"] == code
