@@ -203,3 +203,18 @@ def recorded(job: JobRecord, failure: Failure) -> tuple[Failure, ...]:
     """Return the history with one more failure; only the latest keeps its backtrace."""
     earlier = tuple(past.without_backtrace() for past in job.failures)
     return (*earlier, failure)[-HISTORY_LIMIT:]
+
+
+def ending_failure(job: JobRecord) -> Failure | None:
+    """Return the failure that ended a discarded job; None if it expired or was dropped later."""
+    if not job.failures:
+        return None
+    last, ended = job.failures[-1], job.discarded_at or job.created_at
+    is_other = job.limit is not None or has_expired(job)
+    return None if is_other and last.occurred_at < ended else last
+
+
+def has_expired(job: JobRecord) -> bool:
+    """Return True if the time of a discarded job was over when it ended."""
+    ended = job.discarded_at or job.created_at
+    return job.expires_at is not None and ended >= job.expires_at

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState, is_blocked
+from ojs_aws.domain.jobs.failures import ending_failure, has_expired
 from ojs_aws.domain.jobs.lifecycle import SNOOZE
 from ojs_aws.domain.timestamps import Instant, format_instant, span_text
 
@@ -136,17 +137,16 @@ def _say_end(job: JobRecord) -> Reason:
         return Reason(ReasonCode.COMPLETED, f"It completed with attempt {job.attempt}.")
     if job.state is JobState.CANCELLED:
         return Reason(ReasonCode.CANCELLED, "It was cancelled.")
-    at, error = job.discarded_at or Instant(0), job.error
-    is_by_error = error is not None and error.occurred_at >= at
-    if job.expires_at is not None and at >= job.expires_at and not is_by_error:
+    failure = ending_failure(job)
+    if failure is None and job.expires_at is not None and has_expired(job):
         text = f"It expired at {format_instant(job.expires_at)}, before it could begin."
         return Reason(ReasonCode.EXPIRED, text)
-    if job.limit is not None and not is_by_error:
+    if failure is None and job.limit is not None:
         text = f"It was dropped because the limit '{job.limit.key}' was reached."
         return Reason(ReasonCode.LIMIT, text, data={"key": job.limit.key})
     counted, most = job.counted_attempts, job.allowed_attempts
     data: dict[str, JsonValue] = {"attempt": counted, "max_attempts": most}
-    if error is None:
+    if failure is None:
         return Reason(ReasonCode.FAILED, "It was discarded.", data=data)
     if counted >= most:
         text = f"Its last attempt of {most} failed{_by(job)}."

@@ -10,6 +10,7 @@ from ojs_aws.domain.attributes import wrong_state
 from ojs_aws.domain.credentials import Actor
 from ojs_aws.domain.errors import JsonValue
 from ojs_aws.domain.job import JobRecord, JobState
+from ojs_aws.domain.jobs.failures import ending_failure, has_expired
 from ojs_aws.domain.timestamps import Instant
 from ojs_aws.domain.workflows import progress
 from ojs_aws.domain.workflows.graph import ROOT, Graph, Kind
@@ -237,20 +238,19 @@ def ended_job(job: JobRecord, index: int) -> Ended | None:
         case JobState.DISCARDED:
             at = job.discarded_at or job.created_at
             duration = max(0, at - (job.started_at or at)) if job.failures else 0
-            why = _failure(job, index, *_words(job, at))
+            why = _failure(job, index, *_words(job))
             return Ended(
                 index=index, state=StepState.FAILED, at=at, duration_ms=duration, failure=why
             )
     return None
 
 
-def _words(job: JobRecord, ended: Instant) -> tuple[str, str]:
+def _words(job: JobRecord) -> tuple[str, str]:
     """Return the code and the message of what ended a discarded job."""
-    last = job.failures[-1] if job.failures else None
-    is_expired = job.expires_at is not None and ended >= job.expires_at
-    if last and (last.occurred_at >= ended or (job.limit is None and not is_expired)):
+    last = ending_failure(job)
+    if last is not None:
         return last.code or last.type, last.message
-    if is_expired:
+    if has_expired(job):
         return "expired", "The job expired before it was executed."
     return "dropped", "The job was dropped because its limit was reached."
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ojs_aws.domain.envelope import Job
 from ojs_aws.domain.errors import BackendError, OjsError
 from ojs_aws.domain.job import JobRecord, JobState
-from ojs_aws.domain.jobs.failures import render_failure
+from ojs_aws.domain.jobs.failures import ending_failure, render_failure
 from ojs_aws.domain.json_text import RawJson, assemble, encode, stored_texts
 from ojs_aws.domain.runtime import in_groups
 from ojs_aws.domain.timestamps import Instant
@@ -82,9 +82,9 @@ def _filled(job: JobRecord, store: JobStore) -> JobRecord:
 
 def _error_value(job: JobRecord, failure: StepFailure | None) -> RawJson:
     """Return what later steps get from a job that did not complete."""
-    if job.state is JobState.DISCARDED and job.failures:
-        error = render_failure(job.failures[-1].without_backtrace())
-        return assemble({"error": error})
+    last = ending_failure(job) if job.state is JobState.DISCARDED else None
+    if last is not None:
+        return assemble({"error": render_failure(last.without_backtrace())})
     if failure is None:  # pragma: no cover - a job that did not complete has a failure
         return NULL
     return error_text(failure.code, failure.message, failure.attempt)
