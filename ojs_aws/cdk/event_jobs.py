@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Token
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda_event_sources as sources
@@ -20,6 +20,7 @@ from ojs_aws.cdk.monitoring.alarms import alarm, notify
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import PRODUCER
 from ojs_aws.cdk.storage import own_queue
+from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.cloud_events import EventRule, write_rules
 from ojs_aws.topology import (
     EVENT_RULES,
@@ -136,11 +137,15 @@ def checked_rules(rules: Sequence[EventRule]) -> str:
     """Return the rules as the function's settings have them.
 
     :raises ValueError: no rule, one that can match nothing, or too many for the function.
+    :raises InvalidRequestError: no job has the type, the queue or an attribute that a rule names.
     """
     if not rules:
         raise ValueError("EventJobs needs at least one rule.")
     for rule in rules:
         rule.check()
+        for check, name in ((check_type, rule.job_type), (check_queue, rule.queue)):
+            if not Token.is_unresolved(name):
+                check(name)
     text = write_rules(rules)
     if len(text.encode()) > MAX_RULES_BYTES:
         raise ValueError(

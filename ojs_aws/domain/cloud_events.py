@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from ojs_aws.domain.attributes import check_queue, check_type, invalid
+from ojs_aws.domain.attributes import invalid
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import event_id, is_named
@@ -92,7 +92,7 @@ class EventRule:
 
         :raises ValueError: it has no source, an invalid path, or an attribute that no job has.
         :raises TypeError: an attribute has the wrong type.
-        :raises InvalidRequestError: no job has such a type, queue, or value of an attribute.
+        :raises InvalidRequestError: no job has such a value of an attribute.
         """
         if not self.source.rstrip("*"):
             raise ValueError(f"The rule for {self.job_type} needs the source of its events.")
@@ -101,8 +101,6 @@ class EventRule:
                 f"The rule for {self.job_type} would make jobs of the events of jobs. If that is "
                 "meant, and ends, say own_events=True."
             )
-        check_type(self.job_type)
-        check_queue(self.queue)
         paths = self.args.values() if isinstance(self.args, Mapping) else self.args or ()
         for path in paths:
             if not _PATH.fullmatch(path):

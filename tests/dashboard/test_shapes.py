@@ -184,3 +184,33 @@ def test_the_deployment_says_what_its_environment_is_called(tab: Tab) -> None:
     page = tab.open("", "Overview")
     page.locator(".frame.env-staging").wait_for()
     assert page.locator(".side .environment strong").inner_text() == "staging"
+
+
+def test_settings_in_words_are_exact(tab: Tab) -> None:
+    """What two units would round, and what the name of a queue would mean, stays as it is."""
+    given = {
+        "execution_timeout": 3700,
+        "retention": "PT3661S",
+        "audit_retention_s": 86_400,
+        "threshold": 0.8125,
+        "visibility_timeouts_s": {"mail": 60, "images": 5400},
+        "lines": {"import-timeout": 16},
+    }
+    amend(tab, "**/admin/config", lambda body: body.update(settings=given))
+    page = tab.open("settings", "Settings")
+    tab.says("execution_timeout")
+    facts = dict(
+        zip(
+            page.locator(".facts dt").all_inner_texts(),
+            page.locator(".facts dd").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert {name: facts[name] for name in given} == {
+        "execution_timeout": "3700 s",
+        "retention": "PT3661S",
+        "audit_retention_s": "1 d",
+        "threshold": "0.8125",
+        "visibility_timeouts_s": "mail: 1 min, images: 1 h 30 min",
+        "lines": "import-timeout: 16",
+    }

@@ -72,6 +72,7 @@ def test_no_table_is_cut_off_on_a_laptop_or_a_tablet(
     for view, heading in views[1]:
         own_tab.open(view, heading)
         page.get_by_text("Live · ").wait_for()
+        page.get_by_text("Loading …").wait_for(state="detached")
         cut += [f"{view}: {each}" for each in page.evaluate(CUT)]
     assert [each for each in cut if size == LAPTOP or "state-tabs" not in each] == []
 

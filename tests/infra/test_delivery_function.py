@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -46,6 +46,7 @@ def defined(**given: Any) -> Stack:
 
 def test_the_function_delivers_what_its_queue_invokes_it_with() -> None:
     """It has the rights of a worker and those to its secret, and the time of its endpoint."""
+    assert of_stack(defined(types="*")).function(HANDLER)
     template = of_stack(defined(types=["email.*"], endpoint_timeout_s=45, max_concurrency=5))
     (function,) = [
         each for each in template.of("AWS::Lambda::Function") if each["Handler"] == HANDLER
@@ -151,6 +152,7 @@ def test_a_binding_of_endpoints_may_have_a_config() -> None:
         ({"url": "", "bindings": {"no-name": ["https://app.example.com/"]}}, "letters and digits"),
         ({"url": ""}, "by HTTPS"),
         ({"url": "http://app.example.com/jobs"}, "by HTTPS"),
+        ({"url": f"http://{Aws.REGION}.example.com/jobs"}, "by HTTPS"),
         ({"url": "https://"}, "by HTTPS"),
         ({"url": "https://shop:password@app.example.com/jobs"}, "by HTTPS"),
         ({"url": "https://app.example.com/my jobs"}, "by HTTPS"),

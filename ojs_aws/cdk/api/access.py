@@ -121,7 +121,7 @@ class OwnAuthorizer:
 Access: TypeAlias = OpenAccess | ApiKeys | Jwt | Iam | OwnAuthorizer
 
 
-_ORIGIN: Final = re.compile(r"https?://[^/?#*\s]+")
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#*\s]+")
 
 
 def check_origins(origins: Sequence[str]) -> None:

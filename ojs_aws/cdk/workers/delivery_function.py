@@ -134,9 +134,10 @@ def _endpoints(props: DeliveryFunctionProps) -> dict[str, object]:
     :raises ValueError: no usable URL, prefix or config, or both.
     """
     if not props.bindings:
-        if not _URL.fullmatch(props.url) and not Token.is_unresolved(props.url):
+        is_token = Token.is_unresolved(props.url) and not props.url.startswith("http://")
+        if not _URL.fullmatch(props.url) and not is_token:
             raise ValueError(f"The endpoint is reached by HTTPS: https://..., not {props.url!r}.")
-        if isinstance(props.types, str) or not props.types:
+        if props.types != "*" and (isinstance(props.types, str) or not props.types):
             raise ValueError("types is a list: ['email.send'], or ['*'] for all.")
         return {"url": props.url, "types": [*props.types]}
     if props.url:

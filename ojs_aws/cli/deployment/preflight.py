@@ -43,8 +43,8 @@ TAKEN_HINT: Final = (
 """The way out where a queue has a planned name."""
 
 LONG_HINT: Final = (
-    "Choose a shorter prefix. Or leave it out of the declared queues: its first use makes it, "
-    "under a shorter name."
+    "Leave it out of the declared queues: its first use makes it, under a shorter name. Or choose "
+    "a shorter prefix, if that is enough."
 )
 """The way out where the name of a queue is too long."""
 

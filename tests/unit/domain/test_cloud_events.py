@@ -180,8 +180,6 @@ def test_4_4_events_of_jobs_make_no_jobs_unless_that_is_said() -> None:
         replace(RULE, args={"id": "$.data..id"}),
         replace(RULE, options=NONSENSE),
         replace(RULE, options={"priority": "fastest"}),
-        replace(RULE, job_type="A B"),
-        replace(RULE, queue="a_b"),
     ],
 )
 def test_a_rule_that_would_always_fail_is_refused_at_once(rule: EventRule) -> None:

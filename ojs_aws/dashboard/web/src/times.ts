@@ -77,19 +77,29 @@ export function duration(ms: number): string {
 
 const ISO = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/;
 
-/** Return a duration of ISO 8601 in words, `PT1H` as `1 h`; other texts stay as they are. */
+/** Return seconds in words if these say them exactly, otherwise the text that was given. */
+function exactly(s: number, given: string): string {
+  const words = duration(s * 1000);
+  const parts = [...words.matchAll(/([\d.]+) (\w+)/g)];
+  const saidMs = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS_MS[unit ?? ""] ?? NaN), 0);
+  return saidMs === s * 1000 ? words : given;
+}
+
+/** Return a duration of ISO 8601 in words, `PT1H` as `1 h`; other texts, and what words would round, stay as they are. */
 export function spelled(text: string): string {
   const s = (text.match(ISO) ?? []).slice(1).reduce((sum, part, index) => sum + Number(part ?? 0) * (LONG[index]?.[1] ?? 0), 0);
-  return s > 0 ? duration(s * 1000) : text;
+  return s > 0 ? exactly(s, text) : text;
 }
+
+const IN_SECONDS = /(^|_)timeout$|_s$/;
 
 /** Return a setting without the signs of JSON; a time that has seconds or ISO 8601 is in words. */
 export function settingText(name: string, value: unknown): string {
   if (value === null || value === undefined || value === "") return "–";
   if (Array.isArray(value)) return value.join(", ") || "–";
-  if (typeof value === "object") return Object.entries(value).map(([each, of]) => `${each}: ${settingText(each, of)}`).join(", ") || "–";
+  if (typeof value === "object") return Object.entries(value).map(([each, of]) => `${each}: ${settingText(IN_SECONDS.test(name) ? name : each, of)}`).join(", ") || "–";
   if (typeof value !== "number") return spelled(String(value));
-  return value > 0 && /(timeout|_s)$/.test(name) ? duration(value * 1000) : value.toLocaleString("en");
+  return value > 0 && IN_SECONDS.test(name) ? exactly(value, `${value} s`) : value.toLocaleString("en", { maximumFractionDigits: 20 });
 }
 
 /** Return an age or a distance in one unit: ages change slowly on the screen. */
@@ -117,7 +127,7 @@ export function spreadText(times: Spread): string {
 }
 
 const AGE = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)(?: ago)?$/;
-const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Return the instant of an age like `2h`, `30 min ago` or `1d`; other texts stay as they are. */
 export function instantOf(text: string): string {

@@ -36,7 +36,7 @@ def test_what_jobs_show_is_declared_and_kept_from_clients(name: str, _: str, __:
 
 
 def test_own_attributes_are_those_whose_names_begin_with_ours() -> None:
-    """So PUSH refuses them all from clients, and the dashboard leaves them out of a copy."""
+    """So PUSH refuses them all from clients."""
     assert {name for name in SYSTEM_ATTRIBUTES if name.startswith("x_aws_")} == OWN_ATTRIBUTES
 
 

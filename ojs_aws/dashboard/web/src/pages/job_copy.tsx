@@ -15,15 +15,13 @@ export const NOT_COPIED: ReadonlySet<string> = new Set([
   "enqueued_at", "error", "errors", "events", "expires_at", "history", "id", "last_checkpoint", "max_attempts",
   "metadata", "next_attempt_at", "next_retry_at", "parent_id", "progress", "progress_data", "reservation_id", "result",
   "result_expires_at", "result_size_bytes", "result_stored_at", "retry_delay_ms", "retry_policy", "root_id",
-  "scheduled_at", "specversion", "started_at", "state", "workflow", "workflow_id",
+  "scheduled_at", "specversion", "started_at", "state", "workflow", "workflow_id", "x_aws_past_errors",
+  "x_aws_sequence_position", "x_aws_uncounted_attempts",
 ]);
-
-/** Begins the names of attributes that only this backend has, and sets. */
-const OWN = "x_aws_";
 
 /** Return the envelope of a copy; each value is the source text of the first job. */
 export function copyOf(job: Source): string {
-  const members = [...job.members].filter(([name, value]) => !NOT_COPIED.has(name) && !name.startsWith(OWN) && !(name === "meta" && value.text === "{}"));
+  const members = [...job.members].filter(([name, value]) => !NOT_COPIED.has(name) && !(name === "meta" && value.text === "{}"));
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${value.text}`).join(",")}}`;
 }
 
