@@ -20,7 +20,6 @@ from ojs_aws.cdk.monitoring.alarms import alarm, notify
 from ojs_aws.cdk.ojs_function import OjsFunction, OjsFunctionProps
 from ojs_aws.cdk.permissions import PRODUCER
 from ojs_aws.cdk.storage import own_queue
-from ojs_aws.domain.attributes import check_queue, check_type
 from ojs_aws.domain.cloud_events import EventRule, write_rules
 from ojs_aws.topology import (
     EVENT_RULES,
@@ -142,10 +141,7 @@ def checked_rules(rules: Sequence[EventRule]) -> str:
     if not rules:
         raise ValueError("EventJobs needs at least one rule.")
     for rule in rules:
-        rule.check()
-        for check, name in ((check_type, rule.job_type), (check_queue, rule.queue)):
-            if not Token.is_unresolved(name):
-                check(name)
+        rule.check(is_known_later=Token.is_unresolved)
     text = write_rules(rules)
     if len(text.encode()) > MAX_RULES_BYTES:
         raise ValueError(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from ojs_aws.domain.attributes import invalid
+from ojs_aws.domain.attributes import check_queue, check_type, invalid
 from ojs_aws.domain.envelope import DEFAULT_QUEUE, Job
 from ojs_aws.domain.errors import InvalidRequestError, JsonValue
 from ojs_aws.domain.events import event_id, is_named
@@ -87,12 +87,13 @@ class EventRule:
     options: EnvelopeAttributes = field(default_factory=EnvelopeAttributes)
     own_events: bool = False
 
-    def check(self) -> None:
+    def check(self, is_known_later: Callable[[str], bool] = lambda _: False) -> None:
         """Check the rule itself, before any event comes: it must be able to make a job.
 
+        :param is_known_later: returns True for a name that only the deployment knows.
         :raises ValueError: it has no source, an invalid path, or an attribute that no job has.
         :raises TypeError: an attribute has the wrong type.
-        :raises InvalidRequestError: no job has such a value of an attribute.
+        :raises InvalidRequestError: no job has such a type, queue, or value of an attribute.
         """
         if not self.source.rstrip("*"):
             raise ValueError(f"The rule for {self.job_type} needs the source of its events.")
@@ -101,6 +102,10 @@ class EventRule:
                 f"The rule for {self.job_type} would make jobs of the events of jobs. If that is "
                 "meant, and ends, say own_events=True."
             )
+        if not is_known_later(self.job_type):
+            check_type(self.job_type)
+        if not is_known_later(self.queue):
+            check_queue(self.queue)
         paths = self.args.values() if isinstance(self.args, Mapping) else self.args or ()
         for path in paths:
             if not _PATH.fullmatch(path):

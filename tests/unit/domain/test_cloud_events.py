@@ -176,6 +176,8 @@ def test_4_4_events_of_jobs_make_no_jobs_unless_that_is_said() -> None:
     "rule",
     [
         EventRule(source="*", job_type="a.b"),
+        replace(RULE, job_type="A B"),
+        replace(RULE, queue="a_b"),
         replace(RULE, args=["data.id"]),
         replace(RULE, args={"id": "$.data..id"}),
         replace(RULE, options=NONSENSE),
