@@ -369,7 +369,7 @@ MUTATIONS: Final = (
         "full-for-the-repeated",
         "a push that is repeated needs a place a second time",
         "ojs_aws.services.jobs.new_jobs:NewJobs._capacity",
-        (("if not is_placeless and not self.is_there(records):", "if True:"),),
+        (("if not self.is_there(records):", "if True:"),),
     ),
     Mutation(
         "pause-ignored",
