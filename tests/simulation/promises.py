@@ -318,8 +318,9 @@ class Promises:
             elif held is not None and held.due_at <= (after.completed_at or 0):
                 yield "completed after its reservation was over"
         elif after.state is S.CANCELLED:
-            if cause.kind not in CANCELLERS or cause.kind in SPARES:
-                yield "cancelled"
+            is_overlapping = cause.kind == "cron" and before.type == "cron.job"
+            if not is_overlapping and cause.kind not in CANCELLERS - SPARES:
+                yield "cancelled"  # who deletes a cron job settles its claim, and that may cancel
         elif not is_due and not is_report and not is_given_back:
             yield f"taken from {holder} before its time was over"
         elif not is_due and after.state is S.AVAILABLE and not is_given_back:
