@@ -21,7 +21,7 @@ from ojs_aws.worker.reservations import NO_IDS, HeartbeatReply, JobSource
 
 _CANCELLED: Final = ("cancelled", "jobs_cancelled")
 _LOST: Final = ("lost", "jobs_lost")
-RESERVATION_BEATS: Final = 4
+DEFAULT_RESERVATION_BEATS: Final = 4
 """How many heartbeats the reservation of a job lasts that names none of its own."""
 SHORTEST_INTERVAL_MS: Final = 100
 """The shortest interval that the backend takes a promise of."""
@@ -220,7 +220,7 @@ class ServerAccess:
         :param about: what each heartbeat reports of the worker.
         :raises ValueError: nothing says where the server is.
         """
-        visibility_s = visibility_timeout_s or heartbeat_s * RESERVATION_BEATS
+        visibility_s = visibility_timeout_s or heartbeat_s * DEFAULT_RESERVATION_BEATS
         return HttpJobSource(
             self.connection(self.url or url_of(os.environ)),
             worker_id,

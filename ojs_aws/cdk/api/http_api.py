@@ -207,7 +207,7 @@ def _cors(origins: Sequence[str]) -> gateway.CorsPreflightOptions | None:
 def _throttle(props: OjsHttpApiProps) -> gateway.ThrottleSettings | None:
     rate, most = props.rate_limit_per_s, props.burst_limit
     if 0 in {rate, most} or (rate is None and most is not None):
-        raise ValueError("rate_limit_per_s is missing or 0, or burst_limit is 0: all get 429.")
+        raise ValueError(f"rate_limit_per_s {rate} with burst_limit {most} lets no request pass.")
     if rate is None:
         return None
     return gateway.ThrottleSettings(rate_limit=rate, burst_limit=2 * rate if most is None else most)
